@@ -2,9 +2,14 @@
  * What the host knows of the processes that the driver names: uid, command line, CPU, memory, job, container.
  *
  * Read from /proc, keyed by (pid, start time) so that a recycled pid never wears an old name; everything of
- * one process is read through one directory descriptor, with bounded reads. The facts that cannot change are
- * read once, the others at each refresh. The table owns all texts; they live until the next refresh or sweep
- * of that process. Bytes are kept as they are.
+ * one process is read through one directory descriptor, with bounded reads. CPU and memory are read at each
+ * refresh; the command line every 5 s, user and control groups every 30 s, and all of them at once when the
+ * process's name changed (it has executed another program). The table owns all texts; they live until the
+ * next refresh, sweep or eviction of that process. Bytes are kept as they are. `user` is left absent: names
+ * are looked up elsewhere (host/users.h).
+ *
+ * A read can hang: the kernel takes the process's memory lock for the command line. Call it where that may
+ * happen (the sampler), never in a program's main loop.
  */
 #ifndef HOST_PROCESS_TABLE_H
 #define HOST_PROCESS_TABLE_H
@@ -17,7 +22,7 @@
 /* How much of a command line is kept (runtime.command_line). */
 enum command_line_mode {
     COMMAND_LINE_NONE,
-    COMMAND_LINE_NAME, /* the first word only, at most 64 bytes */
+    COMMAND_LINE_NAME, /* the first word only, at most 64 bytes; of a longer path the last part */
     COMMAND_LINE_FULL, /* at most `command_line_max` bytes */
 };
 
@@ -36,7 +41,12 @@ void process_table_free(struct process_table *table); /* accepts NULL */
 
 /*
  * Reads a process, or reads again what can change of it. Never fails because of the process: what cannot be
- * read is absent, a pid that does not exist is PROCESS_EXITED (PROCESS_HIDDEN under hidepid).
+ * read is absent, a pid that does not exist is PROCESS_EXITED (PROCESS_HIDDEN under hidepid, unless we could
+ * see it before). An exited process keeps the facts that were read while it lived, without CPU and memory.
+ *
+ * CPU is the average since the last refresh that is at least 100 ms old; at first sight, of the process's
+ * whole life, as ps(1) shows it.
+ *
  * Returns the table's record (valid until the next refresh or sweep), NULL only without memory.
  */
 const struct process *process_table_refresh(struct process_table *table, uint32_t pid, struct instant now);
@@ -50,7 +60,7 @@ void process_table_sweep(struct process_table *table, struct instant oldest);
 uint32_t process_table_count(const struct process_table *table);
 
 /* What hides processes from us, found out when the table was made. */
-bool process_table_sees_hidepid(const struct process_table *table);      /* /proc hides other users' pids */
-bool process_table_in_pid_namespace(const struct process_table *table);  /* not the host's pid namespace */
+bool process_table_sees_hidepid(const struct process_table *table);     /* /proc hides other users' pids */
+bool process_table_in_pid_namespace(const struct process_table *table); /* not the host's pid namespace */
 
 #endif
