@@ -19,7 +19,7 @@ struct reader {
 };
 
 struct writer {
-    uint8_t *bytes; /* borrowed */
+    uint8_t *bytes; /* borrowed; NULL: only count */
     size_t cap;
     size_t pos;
     bool failed;
@@ -53,12 +53,21 @@ const uint8_t *read_bytes(struct reader *reader, size_t len);
 /* A varint length, then that many bytes, as text borrowed from the input. Fails above max_len. */
 struct text read_text(struct reader *reader, size_t max_len);
 
+/* The counterpart of write_optional_text(). Fails above max_len (max_len < UINT32_MAX). */
+struct text read_optional_text(struct reader *reader, size_t max_len);
+
 /* A reader over the next `len` bytes, which the outer reader skips. If there are fewer, both have failed. */
 struct reader read_nested(struct reader *reader, size_t len);
 
 static inline struct writer writer_over(void *bytes, size_t cap)
 {
     return (struct writer){.bytes = bytes, .cap = cap};
+}
+
+/* A writer that stores nothing and only counts: its pos tells how many bytes a real one would have got. */
+static inline struct writer writer_counting(void)
+{
+    return (struct writer){.cap = SIZE_MAX};
 }
 
 static inline size_t writer_left(const struct writer *writer)
@@ -77,11 +86,24 @@ void write_bytes(struct writer *writer, const void *bytes, size_t len);
 /* A varint length, then the bytes. An absent text is written as an empty one. */
 void write_text(struct writer *writer, struct text text);
 
+/* Keeps absent and empty apart: varint 0 for absent, else a varint length + 1, then the bytes. */
+void write_optional_text(struct writer *writer, struct text text);
+
+/* Bytes that write_varint() takes for this value: 1 to 10. */
+size_t varint_size(uint64_t value);
+
 /*
  * Reserves a big-endian u32 for the length of what follows; write_length_end() fills in how many bytes were
  * written since. `mark` is the value that write_length_begin() returned.
  */
 size_t write_length_begin(struct writer *writer);
 void write_length_end(struct writer *writer, size_t mark);
+
+/*
+ * The same with a varint length. One byte is reserved for it; where the length needs more, what was written
+ * is moved up, so this is for records that are mostly shorter than 128 bytes.
+ */
+size_t write_sized_begin(struct writer *writer);
+void write_sized_end(struct writer *writer, size_t mark);
 
 #endif
