@@ -9,8 +9,8 @@
 
 #define FRAME_MAGIC       0x434C5354u /* "CLST" */
 #define FRAME_VERSION     1
-#define FRAME_HEADER_SIZE 20          /* magic 4, version 1, type 1, flags 2, request id 8, body length 4 */
-#define FRAME_BODY_MAX    (1u << 20)  /* 1 MiB */
+#define FRAME_HEADER_SIZE 20         /* magic 4, version 1, type 1, flags 2, request id 8, body length 4 */
+#define FRAME_BODY_MAX    (1u << 20) /* 1 MiB */
 
 /* Numbers on the wire: append only. Types of the network follow with the cluster. */
 enum frame_type {
@@ -29,7 +29,7 @@ struct frame_header {
 /* Outcomes of frame_read_header(), one per rung of the ladder. */
 enum frame_outcome {
     FRAME_OK = 0,
-    FRAME_SHORT = 1,       /* fewer than FRAME_HEADER_SIZE bytes yet */
+    FRAME_SHORT = 1, /* fewer than FRAME_HEADER_SIZE bytes yet */
     FRAME_BAD_MAGIC = 2,
     FRAME_BAD_VERSION = 3, /* *ret_header is written: the answer names both versions */
     FRAME_TOO_LONG = 4,    /* body_len > FRAME_BODY_MAX */

@@ -1,0 +1,248 @@
+#include "support/random_snapshot.h"
+#include "wire/frame.h"
+#include "wire/snapshot_codec.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct random seed;
+
+/* A buffer exactly as long as the body, so that a sanitizer sees the first byte too many. Freed by the
+ * caller. */
+static struct reader encode(const struct snapshot *snapshot)
+{
+    size_t size = snapshot_encoded_max(snapshot);
+    uint8_t *bytes = malloc(size);
+    struct writer writer = writer_over(bytes, size);
+
+    assert_non_null(bytes);
+    snapshot_encode(snapshot, &writer);
+    assert_false(writer.failed);
+    assert_int_equal(writer.pos, size); /* the bound is exact */
+    return reader_over(bytes, size);
+}
+
+static void free_body(struct reader body)
+{
+    free((void *)(uintptr_t)body.bytes);
+}
+
+static int decode(struct reader body, struct snapshot *snapshot)
+{
+    struct snapshot_need need;
+    int r = snapshot_measure(body, &need);
+
+    snapshot_clear(snapshot);
+    if (r < 0)
+        return r;
+    assert_int_equal(snapshot_reserve(snapshot, need.devices, need.entries, need.processes), 0);
+    return snapshot_decode(body, snapshot);
+}
+
+static void check_round_trip(const struct snapshot *snapshot)
+{
+    struct reader body = encode(snapshot);
+    struct snapshot decoded;
+    const char *difference;
+
+    snapshot_init(&decoded);
+    assert_int_equal(decode(body, &decoded), 0);
+    difference = snapshot_difference(snapshot, &decoded);
+    if (difference)
+        fail_msg("%s differs", difference);
+    snapshot_deinit(&decoded);
+    free_body(body);
+}
+
+static void random_snapshots_round_trip(void **state)
+{
+    struct snapshot snapshot;
+
+    (void)state;
+    snapshot_init(&snapshot);
+    for (int i = 0; i < 300; i++) {
+        snapshot_clear(&snapshot);
+        random_snapshot(&seed, &snapshot, 12, 40, 20);
+        check_round_trip(&snapshot);
+    }
+    snapshot_deinit(&snapshot);
+}
+
+static void empty_and_zeroed_snapshots_round_trip(void **state)
+{
+    struct snapshot snapshot;
+
+    (void)state;
+    snapshot_init(&snapshot);
+    check_round_trip(&snapshot);
+    memset(&snapshot, 0, sizeof(snapshot));
+    check_round_trip(&snapshot);
+}
+
+static void extreme_values_round_trip(void **state)
+{
+    struct snapshot snapshot;
+
+    (void)state;
+    snapshot_init(&snapshot);
+    assert_int_equal(snapshot_reserve(&snapshot, 1, 0, 1), 0);
+    snapshot.device_count = snapshot.process_count = 1;
+    device_init(&snapshot.devices[0], UINT32_MAX);
+    for (unsigned field = 0; field < FIELD_COUNT; field++)
+        field_set(&snapshot.devices[0].values, (enum device_field)field, field & 1 ? INT64_MIN : INT64_MAX);
+    snapshot.devices[0].fault_code = INT32_MIN;
+    snapshot.devices[0].group_age_us[GROUP_HOT] = AGE_NEVER - 1;
+    snapshot.devices[0].list_code[LIST_COMPUTE] = LIST_CODE_ABSENT;
+    snapshot.devices[0].list_code[LIST_GRAPHICS] = INT32_MAX;
+    snapshot.taken_unix_us = INT64_MIN;
+    snapshot.sequence = UINT64_MAX;
+    snapshot.pending.device = INT32_MAX;
+    snapshot.processes[0] = (struct process){.pid = UINT32_MAX,
+                                             .facts = PROCESS_HAS_START | PROCESS_HAS_UID | PROCESS_HAS_RSS,
+                                             .start_ticks = UINT64_MAX,
+                                             .start_unix_us = INT64_MIN,
+                                             .uid = UINT32_MAX,
+                                             .rss_bytes = UINT64_MAX};
+    check_round_trip(&snapshot);
+    snapshot_deinit(&snapshot);
+}
+
+static void largest_counts_round_trip(void **state)
+{
+    struct snapshot snapshot;
+    struct random small = {7};
+
+    (void)state;
+    snapshot_init(&snapshot);
+    assert_int_equal(
+        snapshot_reserve(&snapshot, SNAPSHOT_MAX_DEVICES, SNAPSHOT_MAX_ENTRIES, SNAPSHOT_MAX_PROCESSES), 0);
+    snapshot.device_count = SNAPSHOT_MAX_DEVICES;
+    snapshot.entry_count = SNAPSHOT_MAX_ENTRIES;
+    snapshot.process_count = SNAPSHOT_MAX_PROCESSES;
+    for (uint32_t i = 0; i < snapshot.device_count; i++) {
+        device_init(&snapshot.devices[i], i);
+        snapshot.devices[i].entry_count = SNAPSHOT_MAX_ENTRIES / SNAPSHOT_MAX_DEVICES;
+        snapshot.devices[i].first_entry = i * snapshot.devices[i].entry_count;
+    }
+    for (uint32_t i = 0; i < snapshot.process_count; i++)
+        snapshot.processes[i] = (struct process){.pid = (uint32_t)random_u64(&small)};
+    for (uint32_t i = 0; i < snapshot.entry_count; i++)
+        snapshot.entries[i] = (struct process_entry){.process = i / 2, .pid = snapshot.processes[i / 2].pid};
+    check_round_trip(&snapshot);
+    snapshot_deinit(&snapshot);
+}
+
+/* Entries of a snapshot that was put together in another order come out in the devices' order. */
+static void entries_follow_their_devices(void **state)
+{
+    struct snapshot snapshot, decoded;
+    struct reader body;
+
+    (void)state;
+    snapshot_init(&snapshot);
+    snapshot_init(&decoded);
+    assert_int_equal(snapshot_reserve(&snapshot, 2, 4, 0), 0);
+    snapshot.device_count = 2, snapshot.entry_count = 4;
+    for (uint32_t i = 0; i < 4; i++)
+        snapshot.entries[i] = (struct process_entry){.pid = 10 + i, .process = PROCESS_UNKNOWN};
+    device_init(&snapshot.devices[0], 0);
+    device_init(&snapshot.devices[1], 1);
+    snapshot.devices[0].first_entry = 3, snapshot.devices[0].entry_count = 1;
+    snapshot.devices[1].first_entry = 0, snapshot.devices[1].entry_count = 2; /* entry 2 is nobody's */
+    body = encode(&snapshot);
+    assert_int_equal(decode(body, &decoded), 0);
+    assert_int_equal(decoded.entry_count, 3);
+    assert_int_equal(decoded.devices[0].first_entry, 0);
+    assert_int_equal(decoded.devices[1].first_entry, 1);
+    assert_int_equal(decoded.entries[0].pid, 13);
+    assert_int_equal(decoded.entries[1].pid, 10);
+    assert_int_equal(decoded.entries[2].pid, 11);
+    snapshot_deinit(&snapshot);
+    snapshot_deinit(&decoded);
+    free_body(body);
+}
+
+static void long_texts_are_cut_to_the_caps(void **state)
+{
+    static char bytes[SNAPSHOT_COMMAND_LINE_MAX + 1];
+    struct text over = {bytes, sizeof(bytes)};
+    struct snapshot snapshot, decoded;
+    struct reader body;
+
+    (void)state;
+    memset(bytes, 'x', sizeof(bytes));
+    snapshot_init(&snapshot);
+    snapshot_init(&decoded);
+    assert_int_equal(snapshot_reserve(&snapshot, 1, 0, 2), 0);
+    snapshot.device_count = 1, snapshot.process_count = 2;
+    device_init(&snapshot.devices[0], 0);
+    snapshot.hostname = snapshot.fault_text = snapshot.pending.name = snapshot.devices[0].name = over;
+    snapshot.processes[0] = (struct process){.pid = 1, .user = over, .command_line = over};
+    snapshot.processes[1] = (struct process){.pid = 2, .command_line = {bytes, SNAPSHOT_COMMAND_LINE_MAX}};
+    body = encode(&snapshot);
+    assert_int_equal(decode(body, &decoded), 0);
+    assert_int_equal(decoded.hostname.len, SNAPSHOT_TEXT_MAX);
+    assert_int_equal(decoded.fault_text.len, SNAPSHOT_FAULT_TEXT_MAX);
+    assert_int_equal(decoded.pending.name.len, SNAPSHOT_TEXT_MAX);
+    assert_int_equal(decoded.devices[0].name.len, SNAPSHOT_TEXT_MAX);
+    assert_int_equal(decoded.processes[0].user.len, SNAPSHOT_TEXT_MAX);
+    assert_int_equal(decoded.processes[0].command_line.len, SNAPSHOT_COMMAND_LINE_MAX);
+    assert_true(decoded.processes[0].facts & PROCESS_COMMAND_LINE_CUT);
+    assert_int_equal(decoded.processes[1].command_line.len, SNAPSHOT_COMMAND_LINE_MAX);
+    assert_false(decoded.processes[1].facts & PROCESS_COMMAND_LINE_CUT);
+    snapshot_deinit(&snapshot);
+    snapshot_deinit(&decoded);
+    free_body(body);
+}
+
+static void short_buffers_are_told(void **state)
+{
+    struct snapshot snapshot;
+    uint8_t bytes[64];
+    struct writer writer = writer_over(bytes, sizeof(bytes));
+
+    (void)state;
+    snapshot_init(&snapshot);
+    snapshot.hostname = TEXT_LITERAL("a host name that with all the rest takes more than sixty-four bytes");
+    snapshot_encode(&snapshot, &writer);
+    assert_true(writer.failed);
+}
+
+static void small_arrays_are_told(void **state)
+{
+    struct snapshot snapshot, decoded;
+    struct reader body;
+
+    (void)state;
+    snapshot_init(&snapshot);
+    snapshot_init(&decoded);
+    assert_int_equal(snapshot_reserve(&snapshot, 1, 0, 0), 0);
+    device_init(&snapshot.devices[0], 0);
+    snapshot.device_count = 1;
+    body = encode(&snapshot);
+    assert_int_equal(snapshot_decode(body, &decoded), -ENOBUFS);
+    assert_int_equal(decoded.device_count, 0);
+    snapshot_deinit(&snapshot);
+    free_body(body);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_snapshots_round_trip),
+        cmocka_unit_test(empty_and_zeroed_snapshots_round_trip),
+        cmocka_unit_test(extreme_values_round_trip),
+        cmocka_unit_test(largest_counts_round_trip),
+        cmocka_unit_test(entries_follow_their_devices),
+        cmocka_unit_test(long_texts_are_cut_to_the_caps),
+        cmocka_unit_test(short_buffers_are_told),
+        cmocka_unit_test(small_arrays_are_told),
+    };
+
+    seed = random_from_environment();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
