@@ -157,17 +157,17 @@ static void read_cgroup(struct process_record *record, int dir_fd)
 }
 
 /*
- * The first word, in at most COMMAND_NAME_MAX bytes. Of a longer one the folders are left out (those of its
- * first blank-separated part: a process's self-given title may hold other paths).
+ * The first word, in at most COMMAND_NAME_MAX bytes. Of a longer path the folders are left out, but of its
+ * first blank-separated part only: a title that a process gave itself may hold other paths.
  */
 static struct text command_name(struct text command_line)
 {
-    struct text word = fields_take(&command_line, '\0'), path = word, blank = word;
+    struct text word = fields_take(&command_line, '\0'), rest = word, path;
 
-    if (word.len <= COMMAND_NAME_MAX)
-        return word;
-    path = fields_take(&blank, ' ');
-    word = fields_skip(word, path.len - text_after_last(path, '/').len);
+    if (word.len > COMMAND_NAME_MAX && (word.bytes[0] == '/' || word.bytes[0] == '.')) {
+        path = fields_take(&rest, ' ');
+        word = fields_skip(word, path.len - text_after_last(path, '/').len);
+    }
     word.len = word.len < COMMAND_NAME_MAX ? word.len : COMMAND_NAME_MAX;
     return word;
 }
@@ -215,20 +215,18 @@ static void read_command_line(struct process_record *record, const struct proces
         store_command_line(record, steal_pointer(&bytes), kept);
 }
 
-static int read_memory(struct process *process, const struct process_reader *reader, int dir_fd)
+static void read_memory(struct process *process, const struct process_reader *reader, int dir_fd)
 {
     char buf[256];
     size_t len;
     uint64_t pages;
-    int r = procfs_read(dir_fd, "statm", buf, sizeof(buf), &len);
 
     process->facts &= ~(unsigned)PROCESS_HAS_RSS;
-    if (r == 0 && procfs_parse_statm((struct text){buf, len}, &pages) == 0 &&
-        pages <= UINT64_MAX / reader->page_bytes) {
-        process->rss_bytes = pages * reader->page_bytes;
-        process->facts |= PROCESS_HAS_RSS;
-    }
-    return r;
+    if (procfs_read(dir_fd, "statm", buf, sizeof(buf), &len) < 0 ||
+        procfs_parse_statm((struct text){buf, len}, &pages) < 0 || pages > UINT64_MAX / reader->page_bytes)
+        return;
+    process->rss_bytes = pages * reader->page_bytes;
+    process->facts |= PROCESS_HAS_RSS;
 }
 
 /* hidepid=1 lets us see whose process it is, and nothing else. */
@@ -282,8 +280,10 @@ int process_record_read(struct process_record *record, const struct process_read
         read_command_line(record, reader, dir_fd);
         record->command_at = now;
     }
-    r = read_memory(process, reader, dir_fd);
-    return r == -ESRCH || r == -ENOENT ? r : 0; /* it ended between the readings */
+    read_memory(process, reader, dir_fd);
+    if (!(process->facts & PROCESS_HAS_RSS) && faccessat(dir_fd, "stat", F_OK, 0) < 0)
+        return -ESRCH; /* it ended between the readings */
+    return 0;
 }
 
 void process_record_set_unseen(struct process_record *record, enum process_state state)
