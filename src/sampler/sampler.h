@@ -19,10 +19,10 @@
 #define SAMPLER_ROLE "clustat-sampler" /* argv[0] and PR_SET_NAME of the child */
 
 struct sampler_options {
-    const char *library_path;        /* NULL: the usual places (gpu/source.h) */
-    int64_t tick_ns;                 /* services.collector_interval_ms, default 25 ms */
-    uint32_t driver_time_ppm;        /* runtime.driver_time_percent in millionths, default 20000 */
-    int64_t stuck_call_ns;           /* runtime.stuck_call_secs, default 60 s */
+    const char *library_path; /* NULL: the usual places (gpu/source.h) */
+    int64_t tick_ns;          /* services.collector_interval_ms, default 25 ms */
+    uint32_t driver_time_ppm; /* runtime.driver_time_percent in millionths, default 20000 */
+    int64_t stuck_call_ns;    /* runtime.stuck_call_secs, default 60 s */
     enum command_line_mode command_line;
     uint32_t command_line_max;
 };
@@ -47,7 +47,8 @@ struct sampler;
  */
 int sampler_start(const struct sampler_options *options, struct instant now, struct sampler **ret_sampler);
 
-/* Leaves the child to itself (it ends when its call returns) and frees the handle. Never waits. NULL is fine. */
+/* Leaves the child to itself (it ends when its call returns) and frees the handle. Never waits. NULL is fine.
+ */
 void sampler_close(struct sampler *sampler);
 
 /* Readable when sampler_receive() has something to do. Changes when the child is replaced. */
@@ -68,13 +69,15 @@ enum sampler_event {
 /* Takes in what has come, keeping the newest snapshot only. Never blocks. Returns an enum sampler_event. */
 int sampler_receive(struct sampler *sampler, struct instant now);
 
-/* The newest snapshot body (wire/snapshot_codec.h), borrowed until the next receive; len 0 if none came yet. */
+/* The newest snapshot body (wire/snapshot_codec.h), borrowed until the next receive; len 0 if none came yet.
+ */
 struct reader sampler_snapshot(const struct sampler *sampler);
 
 /* When that snapshot was received. */
 struct instant sampler_snapshot_received(const struct sampler *sampler);
 
-/* Time-driven work: replaces a stuck child, restarts an ended one. Returns when it wants to be called next. */
+/* Time-driven work: replaces a stuck child, restarts an ended one. Returns when it wants to be called next.
+ */
 struct instant sampler_tick(struct sampler *sampler, struct instant now);
 
 /* The driver (or /proc) call that the child is in. */
@@ -85,7 +88,8 @@ struct sampler_call {
 };
 
 /* True and *ret_call if the child is in a call now. Reads the shared page only. */
-bool sampler_call_in_progress(const struct sampler *sampler, struct instant now, struct sampler_call *ret_call);
+bool sampler_call_in_progress(const struct sampler *sampler, struct instant now,
+                              struct sampler_call *ret_call);
 
 /* Samplers left hanging in a driver call, this handle's and earlier orphans of this user. */
 uint32_t sampler_stuck_count(const struct sampler *sampler);
