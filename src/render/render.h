@@ -28,16 +28,16 @@ enum render_power {
 /* What options say of the table (gpustat-contract A.2). */
 struct render_options {
     enum render_style style;
-    bool color;         /* escape sequences */
-    unsigned colors;    /* what the terminal knows: 0 (dumb: none are written), 8 or 256 */
-    bool unicode;       /* false: ASCII fall-backs for the degree sign, ellipsis and tree lines */
+    bool color;      /* escape sequences */
+    unsigned colors; /* what the terminal knows: 0 (dumb: none are written), 8 or 256 */
+    bool unicode;    /* false: ASCII fall-backs for the degree sign, ellipsis and tree lines */
     bool show_cmd, show_full_cmd, show_user, show_pid, show_fan;
     unsigned show_codec; /* enum render_codec bits */
     enum render_power show_power;
     bool no_header, no_processes;
-    bool show_delay;    /* delay=280us in the header */
-    int gpuname_width;  /* -1: the longest name shown */
-    size_t columns;     /* cut rows to this width (terminals only); 0: never */
+    bool show_delay;     /* delay=280us in the header */
+    int gpuname_width;   /* -1: the longest name shown */
+    size_t columns;      /* cut rows to this width (terminals only); 0: never */
     const uint32_t *ids; /* --id: indices in the order given, NULL: all */
     size_t id_count;
 };
@@ -51,13 +51,16 @@ void render_gpustat_json(const struct view *view, const struct render_options *o
 /* clustat's JSON (docs/clustat.schema.json). One object, 4-blank indent, a final newline. */
 void render_clustat_json(const struct view *view, const struct render_options *options, struct buffer *out);
 
-/* The words of a process's command line, and what gpustat calls its command (A.6). */
-struct command_words {
-    const struct text *words; /* `count` of them, borrowed from `storage` and the process */
-    size_t count;
-};
+/*
+ * What is wrong with the node behind this snapshot and what to do, in one line for a person, safe to print
+ * ("driver not answering: nvmlDeviceGetMemoryInfo on device 1 for 12 s"). Writes nothing if nothing is.
+ */
+void render_node_fault(const struct snapshot *snapshot, struct buffer *out);
 
-/* Text of a vendor code as gpustat prints it ("GPU is lost"), and as clustat does (what it is, what to do). */
+/*
+ * Text of a vendor code as gpustat prints it ("GPU is lost"), and as clustat does: what it is, what to do.
+ * Never NULL.
+ */
 const char *render_gpustat_error(int32_t code);
 const char *render_clustat_error(int32_t code);
 

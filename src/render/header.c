@@ -1,0 +1,116 @@
+/* The line above a node's devices: who, when, which driver, and what is wrong. */
+#include "render/table.h"
+
+#include "render/times.h"
+
+static void put_host(struct table *table, const struct view_node *node)
+{
+    struct buffer *scratch = &table->scratch;
+    size_t width;
+
+    buffer_clear(scratch);
+    cell_put_visible(scratch, shown_hostname(node), table->rules);
+    width = cell_width(buffer_text(scratch), table->rules);
+    pen_start(&table->pen, PAINT_BOLD_WHITE);
+    buffer_put_text(table->out, buffer_text(scratch));
+    if (width < table->layout.host)
+        buffer_put_repeated(table->out, ' ', table->layout.host - width);
+    pen_stop(&table->pen, PAINT_BOLD_WHITE);
+}
+
+static void put_driver(struct table *table, const struct snapshot *snapshot)
+{
+    buffer_put_string(table->out, "  ");
+    pen_start(&table->pen, PAINT_FAINT);
+    if (text_is_present(snapshot->driver_version))
+        cell_put_visible(table->out, snapshot->driver_version, table->rules);
+    else
+        buffer_put_string(table->out, "None");
+    pen_stop(&table->pen, PAINT_FAINT);
+}
+
+static void put_delay(struct table *table, const struct view_node *node)
+{
+    if (!table->options->show_delay || !node->has_delay || node->delay_age_us > SHOWN_DELAY_MAX_AGE_US)
+        return;
+    buffer_put_string(table->out, "  delay=");
+    buffer_put_unsigned(table->out, node->delay_us);
+    buffer_put_string(table->out, "us");
+}
+
+static void put_error(struct table *table, const struct view_node *node)
+{
+    struct buffer *scratch = &table->scratch;
+
+    buffer_clear(scratch);
+    shown_put_node_error(table->view, node, scratch);
+    if (!scratch->len)
+        return;
+    buffer_put_string(table->out, "  ");
+    pen_start(&table->pen, PAINT_RED);
+    cell_put_visible(table->out, buffer_text(scratch), table->rules);
+    pen_stop(&table->pen, PAINT_RED);
+}
+
+static void put_procs_age(struct table *table, const struct view_node *node)
+{
+    uint64_t age = snapshot_group_age_us(node->snapshot, GROUP_PROCESSES);
+
+    if (age == AGE_NEVER || __builtin_add_overflow(age, node->age_us, &age) || age <= SHOWN_OLD_US)
+        return;
+    buffer_put_string(table->out, "  ");
+    pen_start(&table->pen, PAINT_YELLOW);
+    buffer_put_string(table->out, "procs ");
+    time_put_age(table->out, age);
+    buffer_put_string(table->out, " old");
+    pen_stop(&table->pen, PAINT_YELLOW);
+}
+
+static void put_count(struct table *table, uint32_t count, const char *what)
+{
+    if (!count)
+        return;
+    buffer_put_string(table->out, "  ");
+    pen_start(&table->pen, PAINT_YELLOW);
+    buffer_put_unsigned(table->out, count);
+    buffer_put_char(table->out, ' ');
+    buffer_put_string(table->out, what);
+    pen_stop(&table->pen, PAINT_YELLOW);
+}
+
+/* What keeps the process part from being whole and fresh. */
+static void put_process_notes(struct table *table, const struct view_node *node)
+{
+    const struct snapshot *snapshot = node->snapshot;
+    const char *why = "processes not visible from here";
+
+    if (snapshot->flags & NODE_PID_NAMESPACE)
+        why = "processes not visible from here (pid namespace)";
+    else if (snapshot->flags & NODE_PROC_HIDDEN)
+        why = "processes not visible from here (hidepid)";
+    put_procs_age(table, node);
+    put_count(table, snapshot->unnamed_processes, why);
+    put_count(table, snapshot->entries_left_out, "process entries left out");
+    if (table->options->show_full_cmd)
+        put_count(table, snapshot->commands_cut, "command lines shortened");
+}
+
+void table_put_header(struct table *table, const struct view_node *node)
+{
+    put_host(table, node);
+    if (node->snapshot) {
+        buffer_put_string(table->out, "  ");
+        time_put_long(table->out, node->snapshot->taken_unix_us);
+        put_driver(table, node->snapshot);
+    }
+    if (!table_is_clustat(table)) {
+        /* gpustat's header has nothing more; only a node that does not answer is said to be so. */
+        if (node->state != NODE_UP)
+            put_error(table, node);
+        return;
+    }
+    put_delay(table, node);
+    put_error(table, node);
+    if (shown_node_values(node) && !table->options->no_processes)
+        put_process_notes(table, node);
+}
