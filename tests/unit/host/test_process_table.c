@@ -507,16 +507,14 @@ static uint64_t own_resident_bytes(void)
     return bytes;
 }
 
+void __asan_init(void) __attribute__((weak));
+
 /* Not under AddressSanitizer and valgrind, which keep freed memory; they find leaks themselves. */
 static bool memory_is_measurable(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return false;
-#else
     const char *preload = getenv("LD_PRELOAD");
 
-    return !preload || !strstr(preload, "valgrind");
-#endif
+    return !__asan_init && !(preload && strstr(preload, "valgrind"));
 }
 
 /* A thousand processes come and go while the table is refreshed and swept 10,000 times. */
