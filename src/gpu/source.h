@@ -15,7 +15,7 @@
 #include "model/snapshot.h"
 
 /* Told around each vendor call. Both functions must be cheap; `call` is a string that lives for ever. */
-struct call_observer {
+struct call_observer {                                              /* all zeros: nobody is told */
     void (*begin)(void *context, const char *call, int32_t device); /* device: the GPU's index, -1 if none */
     void (*end)(void *context);
     void *context;
