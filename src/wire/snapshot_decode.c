@@ -4,31 +4,29 @@
 
 #include <errno.h>
 
-/* The sections of a body, by number. One that is missing reads as an empty one. */
+/* The sections of a body, by number. */
 struct sections {
     struct reader at[SECTION_END];
 };
 
+/* Each of ours must be there once, in any order; those of newer writers are skipped. */
 static int find_sections(struct reader body, struct sections *ret_sections)
 {
-    static const uint8_t nothing[3]; /* a count of 0; or three absent texts */
     struct sections sections;
     unsigned seen = 0;
 
-    for (unsigned i = 0; i < SECTION_END; i++)
-        sections.at[i] = reader_over(nothing, i == SECTION_NODE_FACTS ? 3 : 1);
     while (!body.failed && reader_left(&body)) {
         uint8_t section = read_u8(&body);
         struct reader content = read_nested(&body, read_u32(&body));
 
-        if (section >= SECTION_END)
+        if (!section || section >= SECTION_END)
             continue;
         if (seen >> section & 1)
             return -EBADMSG;
         seen |= 1u << section;
         sections.at[section] = content;
     }
-    if (body.failed || !(seen >> SECTION_NODE_READINGS & 1))
+    if (body.failed || seen != (1u << SECTION_END) - 2) /* bits 1 .. SECTION_END-1 */
         return -EBADMSG;
     *ret_sections = sections;
     return 0;
@@ -253,6 +251,8 @@ static bool get_process_readings(struct reader record, struct process *process)
     state = read_varint(&record);
     process->state = state < PROCESS_STATE_COUNT ? (enum process_state)state : PROCESS_RUNNING;
     process->facts = get_flags(&record, PROCESS_READING_BITS);
+    if (!(process->facts & PROCESS_HAS_START))
+        process->start_ticks = 0;
     if (process->facts & PROCESS_HAS_CPU)
         process->cpu_permille = get_u32(&record);
     if (process->facts & PROCESS_HAS_RSS)
