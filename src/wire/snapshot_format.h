@@ -46,16 +46,19 @@ enum entry_flag {
 #define DEVICE_FLAG_BITS DEVICE_UNIFIED_MEMORY
 
 /*
- * Fields that are written among the facts: identity, totals, limits and modes. A reader takes any field from
- * either place, so this list may change.
+ * Fields that are written among the facts: identity, totals, limits, modes, and what happens a few times in a
+ * device's life. A reader takes any field from either place, so this list may change.
  */
 #define FIELD_BIT(name) (UINT64_C(1) << FIELD_##name)
 #define FACT_FIELDS \
     (FIELD_BIT(MEM_TOTAL_BYTES) | FIELD_BIT(POWER_LIMIT_MW) | FIELD_BIT(CLOCK_GRAPHICS_MAX_MHZ) | \
      FIELD_BIT(CLOCK_MEMORY_MAX_MHZ) | FIELD_BIT(ECC_MODE) | FIELD_BIT(ECC_MODE_PENDING) | \
-     FIELD_BIT(MIG_MODE) | FIELD_BIT(MIG_MODE_PENDING) | FIELD_BIT(PERSISTENCE_MODE) | \
-     FIELD_BIT(COMPUTE_MODE) | FIELD_BIT(PCIE_GEN_MAX) | FIELD_BIT(PCIE_WIDTH_MAX) | FIELD_BIT(MINOR) | \
-     FIELD_BIT(GPU_INSTANCE_ID) | FIELD_BIT(COMPUTE_INSTANCE_ID) | FIELD_BIT(MULTIPROCESSORS))
+     FIELD_BIT(REMAPPED_CORRECTED) | FIELD_BIT(REMAPPED_UNCORRECTED) | FIELD_BIT(REMAPPED_PENDING) | \
+     FIELD_BIT(REMAPPED_FAILED) | FIELD_BIT(RECOVERY_ACTION) | FIELD_BIT(MIG_MODE) | \
+     FIELD_BIT(MIG_MODE_PENDING) | FIELD_BIT(PERSISTENCE_MODE) | FIELD_BIT(COMPUTE_MODE) | \
+     FIELD_BIT(PCIE_GEN_MAX) | FIELD_BIT(PCIE_WIDTH_MAX) | FIELD_BIT(XID_LAST) | FIELD_BIT(XID_COUNT) | \
+     FIELD_BIT(XID_LAST_UNIX_US) | FIELD_BIT(MINOR) | FIELD_BIT(GPU_INSTANCE_ID) | \
+     FIELD_BIT(COMPUTE_INSTANCE_ID) | FIELD_BIT(MULTIPROCESSORS))
 
 /* The code that stands for "unknown error" where a state of a newer writer brings none (NVML's number). */
 #define FAULT_CODE_UNKNOWN 999

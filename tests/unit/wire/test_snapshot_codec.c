@@ -1,6 +1,7 @@
 #include "codec_helpers.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static struct random seed;
 
@@ -157,6 +158,91 @@ static void long_texts_are_cut_to_the_caps(void **state)
     free_body(body);
 }
 
+/* As busy as eight devices with two processes each get: every field read, on a node that runs for weeks. */
+static void fill_busy(struct snapshot *snapshot)
+{
+    assert_int_equal(snapshot_reserve(snapshot, 8, 16, 16), 0);
+    snapshot->sequence = 1u << 24;
+    snapshot->taken_unix_us = INT64_C(1790000000000000);
+    snapshot->flags = NODE_FIRST_ROUND_DONE;
+    snapshot->pending =
+        (struct pending_call){TEXT_LITERAL("nvmlDeviceGetComputeRunningProcesses_v3"), 7, 900000};
+    snapshot->driver_time_ppm = 19999;
+    snapshot->host_age_us = 4999999;
+    for (uint32_t i = 0; i < 8; i++) {
+        static const int64_t typical[FIELD_COUNT] = {
+            [FIELD_MEM_USED_BYTES] = INT64_C(149000000000),
+            [FIELD_MEM_RESERVED_BYTES] = 644087808,
+            [FIELD_POWER_MW] = 699999,
+            [FIELD_CLOCK_GRAPHICS_MHZ] = 1980,
+            [FIELD_CLOCK_SM_MHZ] = 1980,
+            [FIELD_CLOCK_MEMORY_MHZ] = 3201,
+            [FIELD_CLOCK_VIDEO_MHZ] = 1575,
+            [FIELD_THROTTLE_REASONS] = 0x84,
+            [FIELD_ECC_AGGREGATE_CORRECTED] = 300,
+            [FIELD_XID_LAST] = 94,
+            [FIELD_XID_LAST_UNIX_US] = INT64_C(1790000000000000),
+        };
+        struct device *device = &snapshot->devices[i];
+
+        device_init(device, i);
+        for (unsigned field = 0; field < FIELD_COUNT; field++)
+            field_set(&device->values, (enum device_field)field, typical[field] ? typical[field] : 100);
+        device->group_age_us[GROUP_STATIC] = UINT64_C(30) * 86400 * 1000000;
+        device->group_age_us[GROUP_HOT] = 24999;
+        device->group_age_us[GROUP_WARM] = 249999;
+        device->group_age_us[GROUP_PROCESSES] = device->group_age_us[GROUP_SLOW] = 4999999;
+        device->first_entry = 2 * i;
+        device->entry_count = 2;
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        snapshot->entries[i] = (struct process_entry){.has_mem = true,
+                                                      .util_sm_percent = 99,
+                                                      .pid = 4000000 + i,
+                                                      .gpu_instance_id = INSTANCE_NONE,
+                                                      .compute_instance_id = INSTANCE_NONE,
+                                                      .mem_bytes = UINT64_C(70000000000),
+                                                      .process = i};
+        snapshot->processes[i] = (struct process){
+            .pid = 4000000 + i,
+            .facts = 31,
+            .start_ticks = UINT64_C(300000000),
+            .cpu_permille = 128000,
+            .rss_bytes = UINT64_C(200000000000),
+            .command_line = TEXT_LITERAL("python\0train.py\0and\0much\0more\0that\0is\0a\0fact")};
+    }
+    snapshot->device_count = 8, snapshot->entry_count = snapshot->process_count = 16;
+}
+
+/*
+ * What a query's answer carries in the cluster fits one datagram: the readings (sections from 4 on), the
+ * frame's header, and 64 bytes for the datagram's own header and a seal.
+ */
+static void readings_of_eight_devices_fit_a_datagram(void **state)
+{
+    struct snapshot snapshot;
+    struct reader body;
+    size_t readings = 0;
+
+    (void)state;
+    snapshot_init(&snapshot);
+    fill_busy(&snapshot);
+    body = encode_guarded(&snapshot);
+    for (struct reader rest = body; reader_left(&rest);) {
+        uint8_t section = read_u8(&rest);
+        uint32_t len = read_u32(&rest);
+
+        read_nested(&rest, len);
+        if (section >= 4)
+            readings += 5 + len;
+    }
+    printf("# readings of 8 devices, 16 processes: %zu bytes\n", readings);
+    assert_true(readings > 1000); /* they are all there */
+    assert_true(FRAME_HEADER_SIZE + 64 + readings <= 1400);
+    snapshot_deinit(&snapshot);
+    free_body(body);
+}
+
 static void short_buffers_are_told(void **state)
 {
     struct snapshot snapshot;
@@ -197,6 +283,7 @@ int main(void)
         cmocka_unit_test(largest_counts_round_trip),
         cmocka_unit_test(entries_follow_their_devices),
         cmocka_unit_test(long_texts_are_cut_to_the_caps),
+        cmocka_unit_test(readings_of_eight_devices_fit_a_datagram),
         cmocka_unit_test(short_buffers_are_told),
         cmocka_unit_test(small_arrays_are_told),
     };
