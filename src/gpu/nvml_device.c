@@ -30,6 +30,14 @@ void nvml_device_free(struct nvml_device *device)
     free(device);
 }
 
+void nvml_device_discard(struct nvml_source *source, struct nvml_device *take_device)
+{
+    if (!take_device)
+        return;
+    take_device->next_discarded = source->discarded;
+    source->discarded = take_device;
+}
+
 /* Copies a text that the new record could not read itself. */
 static void inherit_text(struct text *text, char *bytes, const struct text *old, size_t size)
 {
@@ -39,7 +47,7 @@ static void inherit_text(struct text *text, char *bytes, const struct text *old,
     *text = (struct text){bytes, old->len};
 }
 
-void nvml_device_inherit(struct nvml_device *device, struct nvml_device *take_old)
+void nvml_device_inherit(struct nvml_source *source, struct nvml_device *device, struct nvml_device *take_old)
 {
     struct nvml_device *old = take_old;
     uint64_t fresh = field_group_mask(GROUP_STATIC);
@@ -72,6 +80,7 @@ void nvml_device_inherit(struct nvml_device *device, struct nvml_device *take_ol
     device->entries = steal_pointer(&old->entries);
     device->entry_count = old->entry_count;
     device->entry_cap = old->entry_cap;
+    old->entry_count = 0;
     device->instance_count = old->instance_count;
     for (uint32_t i = 0; i < old->instance_count; i++) {
         device->instances[i] = old->instances[i];
@@ -79,7 +88,7 @@ void nvml_device_inherit(struct nvml_device *device, struct nvml_device *take_ol
         device->instances[i]->model.index = device->model.index;
     }
     old->instance_count = 0;
-    nvml_device_free(old);
+    nvml_device_discard(source, old);
 }
 
 void nvml_device_set_state(struct nvml_device *device, enum device_state state)

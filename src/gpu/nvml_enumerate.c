@@ -39,15 +39,21 @@ static void set_address(struct nvml_device *gpu, const char *address)
         gpu->model.pci_bus_id = text_from_string(gpu->pci_bus_id);
 }
 
-/* Makes the record of the GPU at an index, which is its place in address order where one sleeps. */
-static struct nvml_device *open_gpu(struct nvml_source *source, uint32_t index,
-                                    const struct sleepers *sleepers, struct instant now)
+/*
+ * Adds the GPU at an index, which is its place in address order where one sleeps. At the first start it is
+ * shown at once, so that a call that hangs does not hide the devices before it. Returns 0 or -ENOMEM.
+ */
+static int open_gpu(struct nvml_source *source, uint32_t index, const struct sleepers *sleepers,
+                    bool first_start, struct instant now)
 {
     struct nvml_device *gpu = nvml_device_new(index);
     bool asleep = false;
 
     if (!gpu)
-        return NULL;
+        return -ENOMEM;
+    source->gpus[source->gpu_count++] = gpu;
+    if (first_start)
+        nvml_flatten(source);
     if (sleepers->count) {
         set_address(gpu, sleepers->gpus[index].address);
         asleep = sleepers->gpus[index].suspended;
@@ -58,7 +64,7 @@ static struct nvml_device *open_gpu(struct nvml_source *source, uint32_t index,
         nvml_device_set_state(gpu, DEVICE_ASLEEP);
     else
         nvml_device_find(source, gpu, now);
-    return gpu;
+    return 0;
 }
 
 static bool same_identity(const struct nvml_device *a, const struct nvml_device *b)
@@ -87,7 +93,7 @@ static void match_old(struct nvml_source *source, struct nvml_device **old, uint
         struct nvml_device *match = take_match(old, old_count, source->gpus[i], false);
 
         if (match)
-            nvml_device_inherit(source->gpus[i], match);
+            nvml_device_inherit(source, source->gpus[i], match);
     }
     /* One that does not say who it is has to be the one that was there before. */
     for (uint32_t i = 0; i < source->gpu_count; i++) {
@@ -97,7 +103,7 @@ static void match_old(struct nvml_source *source, struct nvml_device **old, uint
             continue;
         match = take_match(old, old_count, gpu, true);
         if (match)
-            nvml_device_inherit(gpu, match);
+            nvml_device_inherit(source, gpu, match);
     }
 }
 
@@ -112,11 +118,11 @@ static void keep_removed(struct nvml_source *source, struct nvml_device **old, u
         if (!old[i])
             continue;
         if (!room || !old[i]->was_ok) {
-            nvml_device_free(old[i]);
+            nvml_device_discard(source, old[i]);
             continue;
         }
         for (uint32_t j = 0; j < old[i]->instance_count; j++)
-            nvml_device_free(old[i]->instances[j]);
+            nvml_device_discard(source, old[i]->instances[j]);
         old[i]->instance_count = 0;
         nvml_device_set_state(old[i], DEVICE_REMOVED);
         source->gpus[source->gpu_count++] = old[i];
@@ -136,17 +142,12 @@ int nvml_enumerate(struct nvml_source *source, struct instant now)
     memcpy(old, source->gpus, sizeof(old));
     source->gpu_count = 0;
     find_sleepers(source, &sleepers);
-    for (uint32_t index = 0; index < count && r == 0; index++) {
-        struct nvml_device *gpu = open_gpu(source, index, &sleepers, now);
-
-        if (gpu)
-            source->gpus[source->gpu_count++] = gpu;
-        else
-            r = -ENOMEM;
-    }
+    for (uint32_t index = 0; index < count && r == 0; index++)
+        r = open_gpu(source, index, &sleepers, old_count == 0, now);
     source->relist = false;
     match_old(source, old, old_count);
     keep_removed(source, old, old_count);
+    nvml_flatten(source);
     for (uint32_t i = 0; i < source->gpu_count && r == 0; i++)
         r = nvml_mig_list(source, source->gpus[i], now);
     nvml_flatten(source);
@@ -164,5 +165,11 @@ void nvml_flatten(struct nvml_source *source)
         source->devices[source->device_count++] = gpu;
         for (uint32_t j = 0; j < gpu->instance_count && source->device_count < room; j++)
             source->devices[source->device_count++] = gpu->instances[j];
+    }
+    while (source->discarded) {
+        struct nvml_device *device = source->discarded;
+
+        source->discarded = device->next_discarded;
+        nvml_device_free(device);
     }
 }

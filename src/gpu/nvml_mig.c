@@ -80,7 +80,7 @@ static int look_at_place(struct nvml_source *source, struct nvml_device *gpu, ui
             nvml_device_fail(take_old, code, now);
             *ret_instance = steal_pointer(&take_old);
         }
-        nvml_device_free(take_old);
+        nvml_device_discard(source, take_old);
         return 0;
     }
     if (take_old && is_unchanged(source, take_old, handle)) {
@@ -89,7 +89,7 @@ static int look_at_place(struct nvml_source *source, struct nvml_device *gpu, ui
     }
     instance = nvml_device_new(gpu->model.index);
     if (!instance) {
-        nvml_device_free(take_old);
+        nvml_device_discard(source, take_old);
         return -ENOMEM;
     }
     instance->parent = gpu;
@@ -99,17 +99,17 @@ static int look_at_place(struct nvml_source *source, struct nvml_device *gpu, ui
         instance->model.state = take_old->model.state;
     use_handle(source, instance, handle, now);
     if (take_old && strcmp(take_old->identity, instance->identity) == 0)
-        nvml_device_inherit(instance, take_old);
+        nvml_device_inherit(source, instance, take_old);
     else
-        nvml_device_free(take_old);
+        nvml_device_discard(source, take_old);
     *ret_instance = instance;
     return 0;
 }
 
-static void drop_instances(struct nvml_device *gpu)
+static void drop_instances(struct nvml_source *source, struct nvml_device *gpu)
 {
     for (uint32_t i = 0; i < gpu->instance_count; i++)
-        nvml_device_free(gpu->instances[i]);
+        nvml_device_discard(source, gpu->instances[i]);
     gpu->instance_count = 0;
 }
 
@@ -157,7 +157,7 @@ int nvml_mig_list(struct nvml_source *source, struct nvml_device *gpu, struct in
         return 0;
     }
     if (!is_split(source, gpu, now)) {
-        drop_instances(gpu);
+        drop_instances(source, gpu);
         return 0;
     }
     memcpy(old, gpu->instances, sizeof(old));
@@ -171,6 +171,6 @@ int nvml_mig_list(struct nvml_source *source, struct nvml_device *gpu, struct in
             gpu->instances[gpu->instance_count++] = instance;
     }
     for (uint32_t i = 0; i < old_count; i++)
-        nvml_device_free(old[i]);
+        nvml_device_discard(source, old[i]);
     return r;
 }

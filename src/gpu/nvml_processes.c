@@ -96,22 +96,22 @@ static unsigned find_stride(struct nvml_source *source, enum process_list list, 
     return stride;
 }
 
-static int reserve_entries(struct nvml_device *device, uint32_t more)
+static int reserve_fresh(struct nvml_source *source, uint32_t more)
 {
-    uint32_t want = device->entry_count + more;
+    uint32_t want = source->fresh_count + more;
     struct process_entry *larger;
 
-    if (want <= device->entry_cap)
+    if (want <= source->fresh_cap)
         return 0;
-    larger = reallocarray(device->entries, want, sizeof(*larger));
+    larger = reallocarray(source->fresh, want, sizeof(*larger));
     if (!larger)
         return -ENOMEM;
-    device->entries = larger;
-    device->entry_cap = want;
+    source->fresh = larger;
+    source->fresh_cap = want;
     return 0;
 }
 
-/* Reads one list behind the entries that the device already has. Returns 0 or -ENOMEM. */
+/* Reads one list behind the fresh entries that are already there. Returns 0 or -ENOMEM. */
 static int read_list(struct nvml_source *source, struct nvml_device *device, enum process_list list,
                      struct instant now)
 {
@@ -134,7 +134,7 @@ static int read_list(struct nvml_source *source, struct nvml_device *device, enu
         return 0;
     if (list == LIST_MPS)
         device->mps_seen |= count > 0;
-    if (reserve_entries(device, count) < 0)
+    if (reserve_fresh(source, count) < 0)
         return -ENOMEM;
     stride = find_stride(source, list, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -142,9 +142,23 @@ static int read_list(struct nvml_source *source, struct nvml_device *device, enu
             process_entry_decode(source->process_bytes + (size_t)i * stride, stride, list);
 
         if (process_pid_is_plausible(entry.pid))
-            device->entries[device->entry_count++] = entry;
+            source->fresh[source->fresh_count++] = entry;
     }
     return 0;
+}
+
+/* The device gets the fresh entries, all at once: while the lists are read, the former ones are shown. */
+static void show_fresh(struct nvml_source *source, struct nvml_device *device)
+{
+    struct process_entry *entries = device->entries;
+    uint32_t cap = device->entry_cap;
+
+    device->entries = source->fresh;
+    device->entry_count = source->fresh_count;
+    device->entry_cap = source->fresh_cap;
+    source->fresh = entries;
+    source->fresh_count = 0;
+    source->fresh_cap = cap;
 }
 
 int nvml_processes_read(struct nvml_source *source, struct nvml_device *device, struct instant now)
@@ -152,7 +166,7 @@ int nvml_processes_read(struct nvml_source *source, struct nvml_device *device, 
     int r;
 
     nvml_values_expire(device, now);
-    device->entry_count = 0;
+    source->fresh_count = 0;
     r = read_list(source, device, LIST_COMPUTE, now);
     if (r < 0)
         return r;
@@ -166,6 +180,7 @@ int nvml_processes_read(struct nvml_source *source, struct nvml_device *device, 
         if (r < 0)
             return r;
     }
+    show_fresh(source, device);
     r = nvml_process_load_read(source, device, now);
     if (r < 0)
         return r;

@@ -110,8 +110,11 @@ static void source_free_all(struct source *base)
 
     for (uint32_t i = 0; i < source->gpu_count; i++)
         nvml_device_free(source->gpus[i]);
+    source->gpu_count = 0;
+    nvml_flatten(source); /* frees what was discarded */
     buffer_deinit(&source->fault_text);
     free(source->process_bytes);
+    free(source->fresh);
     free((char *)source->options.library_path);
     free(source);
 }

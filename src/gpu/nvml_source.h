@@ -110,6 +110,8 @@ struct nvml_device {
     struct nvml_device *instances[NVML_MAX_INSTANCES]; /* owned */
     uint32_t instance_count;
     bool mig_due; /* its layout may have changed */
+
+    struct nvml_device *next_discarded;
 };
 
 struct nvml_source {
@@ -131,6 +133,7 @@ struct nvml_source {
     uint32_t gpu_count;
     struct nvml_device *devices[SNAPSHOT_MAX_DEVICES]; /* flat, borrowed from gpus */
     uint32_t device_count;
+    struct nvml_device *discarded; /* not in gpus any more, but still in devices; owned */
 
     bool relist;          /* a handle leads to another device than before: list them all again */
     unsigned bad_checks;  /* in a row: the device count call fails */
@@ -143,6 +146,8 @@ struct nvml_source {
     uint8_t *process_bytes; /* one buffer for all process lists, process_cap * PROCESS_STRIDE_MAX bytes */
     uint32_t process_cap;
     unsigned process_stride[LIST_COUNT]; /* 0: not known yet */
+    struct process_entry *fresh;         /* entries of the lists that are being read */
+    uint32_t fresh_count, fresh_cap;
 };
 
 static inline struct nvml_source *nvml_source_of(struct source *source)
@@ -184,8 +189,15 @@ static inline bool nvml_code_is_loss(int code)
 struct nvml_device *nvml_device_new(uint32_t index);
 void nvml_device_free(struct nvml_device *device); /* with its instances; accepts NULL */
 
-/* Takes the dynamic part of a record of the same device, whose handle is not valid any more. Frees it. */
-void nvml_device_inherit(struct nvml_device *device, struct nvml_device *take_old);
+/*
+ * Frees a device, with its instances, once source->devices does not show it any more: until nvml_flatten(),
+ * source_fill() may be asked for. Accepts NULL.
+ */
+void nvml_device_discard(struct nvml_source *source, struct nvml_device *take_device);
+
+/* Takes the dynamic part of a record of the same device, whose handle is not valid any more. Discards it. */
+void nvml_device_inherit(struct nvml_source *source, struct nvml_device *device,
+                         struct nvml_device *take_old);
 
 /* Puts the device into a state in which nothing is called on it. */
 void nvml_device_set_state(struct nvml_device *device, enum device_state state);
@@ -256,7 +268,7 @@ void nvml_events_read(struct nvml_source *source);
 /* Lists all devices anew, keeping what is known of those that are still there. Returns 0 or -ENOMEM. */
 int nvml_enumerate(struct nvml_source *source, struct instant now);
 
-/* Makes source->devices from source->gpus. */
+/* Makes source->devices from source->gpus, and frees what was discarded. */
 void nvml_flatten(struct nvml_source *source);
 
 /* ---- nvml_start.c, nvml_check.c: operations of source.h ---- */

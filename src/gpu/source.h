@@ -79,6 +79,9 @@ struct source_ops {
     int (*check)(struct source *source, struct instant now);
 
     /*
+     * Asked for from the source's own thread, or from another one while that is inside a vendor call (between
+     * the observer's begin and end, which lock and unlock): what it reads must be whole at every call.
+     *
      * The picture at `now`: node-level versions and fault, all devices with ages, all entries (their
      * `process` is PROCESS_UNKNOWN). snapshot was cleared by the caller; texts are borrowed from the source
      * until its next call. Returns 0 or -ENOMEM.
