@@ -1,0 +1,15 @@
+/* The help and the usage line, made from the option table. */
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+#include "core/buffer.h"
+
+#include <stdbool.h>
+
+/* The whole text of --help. program: "gpustat" or "clustat". */
+void help_put(struct buffer *out, const char *program);
+
+/* The line or two above an error message. */
+void help_put_usage(struct buffer *out, const char *program);
+
+#endif

@@ -1,0 +1,505 @@
+#include "cli/options.h"
+
+#include "cli/python_text.h"
+#include "core/cleanup.h"
+#include "core/utf8.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* A word of the command line as the first pass classifies it. */
+enum word_kind {
+    WORD_VALUE,     /* a value, or a stray word */
+    WORD_OPTION,    /* an option, known or not */
+    WORD_SEPARATOR, /* "--": only values from here on */
+};
+
+struct word {
+    enum word_kind kind;
+    const struct option_spec *spec; /* NULL: looks like an option but is none */
+    const char *explicit_value;     /* behind '=', or behind the letter of a short option; NULL: none */
+    bool is_short;                  /* a one-letter option, so that letters behind it may be options too */
+};
+
+struct parser {
+    char *const *texts;
+    size_t count;
+    struct word *words;
+    struct options *options;
+    struct buffer *error;
+    struct buffer stray; /* words nobody took, each with a blank before it */
+    bool saw[OPTION_COUNT];
+    bool done; /* an option such as --help ended the run */
+};
+
+bool options_called_as_gpustat(const char *argv0)
+{
+    return text_equal_string(text_after_last(text_from_string(argv0 ? argv0 : ""), '/'), "gpustat");
+}
+
+/* ---- messages ---- */
+
+/* "-i/--interval/--watch": the names that gpustat knows, or all of an own option. */
+static void put_names(struct buffer *out, const struct option_spec *spec)
+{
+    const char *const *names = option_is_own(spec) ? spec->own_names : spec->names;
+
+    for (size_t i = 0; i < OPTION_NAMES_MAX && names[i]; i++)
+        buffer_printf(out, "%s%s", i ? "/" : "", names[i]);
+}
+
+static int complain(struct parser *parser, const struct option_spec *spec, const char *what,
+                    const char *value)
+{
+    buffer_put_string(parser->error, "argument ");
+    put_names(parser->error, spec);
+    buffer_printf(parser->error, ": %s", what);
+    if (value)
+        python_put_repr(parser->error, value);
+    return OPTIONS_USAGE;
+}
+
+static int complain_choice(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    complain(parser, spec, "invalid choice: ", value);
+    for (size_t i = 0; i < OPTION_CHOICES_MAX && spec->choices[i]; i++) {
+        buffer_put_string(parser->error, i ? ", " : " (choose from ");
+        python_put_repr(parser->error, spec->choices[i]);
+    }
+    buffer_put_char(parser->error, ')');
+    return OPTIONS_USAGE;
+}
+
+/* ---- first pass: which words are options ---- */
+
+static bool is_negative_number(const char *word)
+{
+    size_t whole = strspn(word + 1, "0123456789");
+    const char *rest = word + 1 + whole;
+
+    if (word[0] != '-')
+        return false;
+    if (!*rest)
+        return whole > 0;
+    return *rest == '.' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")];
+}
+
+static const struct option_spec *find_exact(struct text name)
+{
+    for (size_t id = 0; id < OPTION_COUNT; id++)
+        for (size_t i = 0; option_name(&option_table[id], i); i++)
+            if (text_equal_string(name, option_name(&option_table[id], i)))
+                return &option_table[id];
+    return NULL;
+}
+
+static bool starts_with(const char *string, struct text prefix)
+{
+    return strncmp(string, prefix.bytes, prefix.len) == 0;
+}
+
+/*
+ * The option that `prefix` begins, among gpustat's names or among clustat's own. Returns how many names
+ * match (own names of one option count once); with `list`, appends them to it, separated by commas.
+ */
+static size_t match_prefix(struct text prefix, bool own, const struct option_spec **ret_spec,
+                           struct buffer *list)
+{
+    size_t found = 0;
+
+    for (size_t id = 0; id < OPTION_COUNT; id++) {
+        const struct option_spec *spec = &option_table[id];
+        const char *const *names = own ? spec->own_names : spec->names;
+
+        for (size_t i = 0; i < OPTION_NAMES_MAX && names[i]; i++) {
+            if (!starts_with(names[i], prefix))
+                continue;
+            if (list)
+                buffer_printf(list, "%s%s", found ? ", " : "", names[i]);
+            *ret_spec = spec;
+            found++;
+            if (own)
+                break;
+        }
+    }
+    return found;
+}
+
+/* A long option that is no full name: a prefix of one, perhaps with a value behind '='. */
+static int classify_prefix(struct parser *parser, const char *text, struct text name, struct word *word)
+{
+    bool own = match_prefix(name, false, &word->spec, NULL) == 0;
+    size_t found = match_prefix(name, own, &word->spec, NULL);
+    const struct option_spec *ignored;
+
+    if (found <= 1)
+        return 0;
+    buffer_put_string(parser->error, "ambiguous option: ");
+    utf8_put_visible(parser->error, text_from_string(text));
+    buffer_put_string(parser->error, " could match ");
+    match_prefix(name, own, &ignored, parser->error);
+    return OPTIONS_USAGE;
+}
+
+/* Whether an unknown word with a dash in front is a value after all, as argparse has it. */
+static bool is_value_after_all(const char *text)
+{
+    return is_negative_number(text) || strchr(text, ' ');
+}
+
+static int classify(struct parser *parser, const char *text, struct word *word)
+{
+    const char *equals = strchr(text, '=');
+    struct text name = {text, equals ? (size_t)(equals - text) : strlen(text)};
+    bool is_long = text[0] == '-' && text[1] == '-';
+    int r = 0;
+
+    *word = (struct word){.kind = WORD_VALUE};
+    if (text[0] != '-' || !text[1])
+        return 0;
+    word->kind = WORD_OPTION;
+    word->spec = find_exact(text_from_string(text));
+    if (!word->spec) {
+        word->explicit_value = equals ? equals + 1 : NULL;
+        word->spec = find_exact(name);
+    }
+    word->is_short = word->spec && !is_long && name.len == 2;
+    if (word->spec)
+        return 0;
+    if (is_long) {
+        r = classify_prefix(parser, text, name, word);
+    } else {
+        word->explicit_value = text + 2;
+        word->spec = find_exact((struct text){text, 2});
+        word->is_short = word->spec;
+    }
+    if (r == 0 && !word->spec && is_value_after_all(text))
+        word->kind = WORD_VALUE;
+    return r;
+}
+
+static int classify_all(struct parser *parser)
+{
+    bool values_only = false;
+
+    for (size_t i = 0; i < parser->count; i++) {
+        struct word *word = &parser->words[i];
+        int r;
+
+        if (values_only) {
+            *word = (struct word){.kind = WORD_VALUE};
+        } else if (strcmp(parser->texts[i], "--") == 0) {
+            *word = (struct word){.kind = WORD_SEPARATOR};
+            values_only = true;
+        } else {
+            r = classify(parser, parser->texts[i], word);
+            if (r != 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+/* ---- second pass: do what they say ---- */
+
+#define INTERVAL_MAX_S 1e9 /* thirty years are as good as any longer time, and fit nanoseconds */
+
+static int set_interval(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    struct options *options = parser->options;
+    double seconds = options->as_gpustat ? 1.0 : 2.0;
+
+    if (value && (python_parse_float(value, &seconds) < 0 || isinf(seconds)))
+        return complain(parser, spec, "invalid float value: ", value);
+    if (!(seconds > 0)) { /* 0, negative and nan: once */
+        options->interval_ns = 0;
+        return 0;
+    }
+    options->interval_ns = (int64_t)((seconds < INTERVAL_MAX_S ? seconds : INTERVAL_MAX_S) * 1e9);
+    if (options->interval_ns < INTERVAL_FLOOR_NS)
+        options->interval_ns = INTERVAL_FLOOR_NS;
+    return 0;
+}
+
+static int set_width(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    int64_t width;
+
+    if (python_parse_int(text_from_string(value), &width) < 0)
+        return complain(parser, spec, "invalid nonnegative_int value: ", value);
+    if (width < 0)
+        return complain(parser, spec, "Only non-negative integers are allowed.", NULL);
+    parser->options->gpuname_width = (int)(width < GPUNAME_WIDTH_MAX ? width : GPUNAME_WIDTH_MAX);
+    return 0;
+}
+
+static void set_codec(struct options *options, const char *value)
+{
+    options->show_codec = CODEC_NONE;
+    if (!value || strstr(value, "enc"))
+        options->show_codec |= CODEC_ENC;
+    if (!value || strstr(value, "dec"))
+        options->show_codec |= CODEC_DEC;
+}
+
+static void set_power(struct options *options, const char *value)
+{
+    if (!value || strstr(value, "limit"))
+        options->show_power = POWER_DRAW_LIMIT;
+    else
+        options->show_power = *value ? POWER_DRAW : POWER_NONE;
+}
+
+static int set_color(struct parser *parser, const struct option_spec *spec)
+{
+    enum option_id other = spec->id == OPTION_COLOR ? OPTION_NO_COLOR : OPTION_COLOR;
+
+    if (parser->saw[other]) {
+        complain(parser, spec, "not allowed with argument ", NULL);
+        put_names(parser->error, &option_table[other]);
+        return OPTIONS_USAGE;
+    }
+    parser->options->color = spec->id == OPTION_COLOR ? COLOR_ALWAYS : COLOR_NEVER;
+    return 0;
+}
+
+static void finish(struct parser *parser, enum options_action action)
+{
+    parser->options->action = action;
+    parser->done = true;
+}
+
+static bool is_choice(const struct option_spec *spec, const char *value)
+{
+    for (size_t i = 0; i < OPTION_CHOICES_MAX && spec->choices[i]; i++)
+        if (strcmp(spec->choices[i], value) == 0)
+            return true;
+    return !spec->choices[0];
+}
+
+/* Options with a value. value: NULL where an optional one was left out. */
+static int take_value(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    struct options *options = parser->options;
+
+    if (value && !is_choice(spec, value))
+        return complain_choice(parser, spec, value);
+    switch ((int)spec->id) {
+    case OPTION_PRINT_COMPLETION:
+        options->completion = value;
+        finish(parser, ACTION_PRINT_COMPLETION);
+        return 0;
+    case OPTION_ID:
+        options->ids = value;
+        return 0;
+    case OPTION_SHOW_CODEC:
+        set_codec(options, value);
+        return 0;
+    case OPTION_SHOW_POWER:
+        set_power(options, value);
+        return 0;
+    case OPTION_INTERVAL:
+    case OPTION_WATCH:
+        return set_interval(parser, spec, value);
+    case OPTION_GPUNAME_WIDTH:
+        return set_width(parser, spec, value);
+    case OPTION_USER:
+        options->users = value;
+        return 0;
+    case OPTION_NODE:
+        options->nodes = value;
+        return 0;
+    case OPTION_LATENCY_DISPLAY: /* the choices that mean no: false, no, off, 0 */
+        options->no_latency = value && (strchr("fn0", value[0]) || strcmp(value, "off") == 0);
+        return 0;
+    case OPTION_BACKEND_SOCKET:
+        options->socket = value;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int take_flag(struct parser *parser, const struct option_spec *spec)
+{
+    struct options *options = parser->options;
+
+    switch ((int)spec->id) {
+    case OPTION_HELP:
+        finish(parser, ACTION_HELP);
+        return 0;
+    case OPTION_VERSION:
+        finish(parser, ACTION_VERSION);
+        return 0;
+    case OPTION_COLOR:
+    case OPTION_NO_COLOR:
+        return set_color(parser, spec);
+    case OPTION_SHOW_CMD:
+        options->show_cmd = true;
+        return 0;
+    case OPTION_SHOW_FULL_CMD:
+        options->show_full_cmd = true;
+        return 0;
+    case OPTION_SHOW_USER:
+        options->show_user = true;
+        return 0;
+    case OPTION_SHOW_PID:
+        options->show_pid = true;
+        return 0;
+    case OPTION_SHOW_FAN:
+        options->show_fan = true;
+        return 0;
+    case OPTION_JSON:
+        options->json = true;
+        return 0;
+    case OPTION_NO_HEADER:
+        options->no_header = true;
+        return 0;
+    case OPTION_DEBUG:
+        options->debug = true;
+        return 0;
+    case OPTION_NO_PROCESSES:
+        options->no_processes = true;
+        return 0;
+    case OPTION_LOCAL:
+        options->local = true;
+        return 0;
+    case OPTION_NO_LATENCY:
+        options->no_latency = true;
+        return 0;
+    default: /* OPTION_SHOW_ALL is applied when all words are read */
+        return 0;
+    }
+}
+
+static int take(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    int r = spec->arity == ARITY_FLAG ? take_flag(parser, spec) : take_value(parser, spec, value);
+
+    parser->saw[spec->id] = true;
+    return r;
+}
+
+/*
+ * Walks through the letters of a bundle such as -cupFPdraw; `check_only` reports what is wrong with its
+ * letters without doing anything, since argparse looks at the whole word first. Returns the option that ends
+ * the word and may want the next word as value (*ret_value: the value inside the word, or NULL).
+ */
+static int walk_bundle(struct parser *parser, const struct word *word, bool check_only,
+                       const struct option_spec **ret_last, const char **ret_value)
+{
+    const struct option_spec *spec = word->spec;
+    const char *rest = word->explicit_value;
+    bool is_short = word->is_short;
+    int r;
+
+    while (rest && spec->arity == ARITY_FLAG) {
+        char name[] = {'-', rest[0], '\0'};
+        const struct option_spec *next = is_short && rest[0] ? find_exact(text_from_string(name)) : NULL;
+
+        if (!next)
+            return complain(parser, spec, "ignored explicit argument ", rest);
+        if (!check_only) {
+            r = take(parser, spec, NULL);
+            if (r != 0 || parser->done)
+                return r;
+        }
+        spec = next;
+        rest = rest[1] ? rest + 1 : NULL;
+    }
+    *ret_last = spec;
+    *ret_value = rest;
+    return 0;
+}
+
+/* Handles the option at *at and moves *at behind it and its value. */
+static int take_option(struct parser *parser, size_t *at)
+{
+    const struct word *word = &parser->words[*at];
+    const struct option_spec *last = NULL;
+    const char *value = NULL;
+    int r;
+
+    ++*at;
+    r = walk_bundle(parser, word, true, &last, &value);
+    if (r != 0)
+        return r;
+    if (!value && last->arity != ARITY_FLAG) {
+        if (*at < parser->count && parser->words[*at].kind == WORD_VALUE)
+            value = parser->texts[(*at)++];
+        else if (last->arity == ARITY_REQUIRED)
+            return complain(parser, last, "expected one argument", NULL);
+    }
+    if (word->spec != last) {
+        const char *ignored;
+
+        r = walk_bundle(parser, word, false, &last, &ignored);
+        if (r != 0 || parser->done)
+            return r;
+    }
+    return take(parser, last, value);
+}
+
+static void add_stray(struct parser *parser, const char *text)
+{
+    buffer_put_char(&parser->stray, ' ');
+    utf8_put_visible(&parser->stray, text_from_string(text));
+}
+
+static int take_all(struct parser *parser)
+{
+    size_t at = 0;
+
+    while (at < parser->count && !parser->done) {
+        const struct word *word = &parser->words[at];
+        int r;
+
+        if (word->kind == WORD_OPTION && word->spec) {
+            r = take_option(parser, &at);
+            if (r != 0)
+                return r;
+        } else {
+            add_stray(parser, parser->texts[at++]);
+        }
+    }
+    if (parser->done || !parser->stray.len)
+        return 0;
+    buffer_put_string(parser->error, "unrecognized arguments:");
+    buffer_put_text(parser->error, buffer_text(&parser->stray));
+    return OPTIONS_USAGE;
+}
+
+/* -a wins over what -e and -P say, wherever it stands. */
+static void apply_show_all(struct options *options)
+{
+    options->show_cmd = options->show_user = options->show_pid = options->show_fan = true;
+    options->show_codec = CODEC_ENC | CODEC_DEC;
+    options->show_power = POWER_DRAW_LIMIT;
+}
+
+int options_parse(bool as_gpustat, char *const words[], size_t count, struct options *ret_options,
+                  struct buffer *error)
+{
+    _cleanup_(cleanup_free) struct word *kinds = calloc(count + 1, sizeof(*kinds));
+    _cleanup_(buffer_deinit) struct buffer stray = BUFFER_EMPTY;
+    struct options options = {.as_gpustat = as_gpustat, .gpuname_width = -1};
+    struct parser parser = {
+        .texts = words, .count = count, .words = kinds, .options = &options, .error = error};
+    int r;
+
+    if (!kinds)
+        return -ENOMEM;
+    r = classify_all(&parser);
+    if (r == 0)
+        r = take_all(&parser);
+    stray = parser.stray; /* handed over for its release */
+    if (r == 0 && (buffer_error(&stray) || buffer_error(error)))
+        return -ENOMEM;
+    if (r != 0)
+        return r;
+    if (parser.saw[OPTION_SHOW_ALL])
+        apply_show_all(&options);
+    *ret_options = options;
+    return 0;
+}
