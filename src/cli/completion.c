@@ -115,7 +115,7 @@ static void put_bash(struct buffer *out, const char *program)
 static void put_zsh_value(struct buffer *out, const struct option_spec *spec)
 {
     static const char *const actions[] = {
-        [VALUE_NONE] = "",       [VALUE_CHOICE] = "",       [VALUE_NUMBER] = " ",
+        [VALUE_NONE] = "",       [VALUE_CHOICE] = "",     [VALUE_NUMBER] = " ",
         [VALUE_USER] = "_users", [VALUE_HOST] = "_hosts", [VALUE_FILE] = "_files",
     };
 
@@ -222,7 +222,7 @@ static void put_fish(struct buffer *out, const char *program)
 static void put_tcsh_value(struct buffer *out, const struct option_spec *spec, const char *name)
 {
     static const char *const actions[] = {
-        [VALUE_NONE] = "",   [VALUE_CHOICE] = "", [VALUE_NUMBER] = "x:a number",
+        [VALUE_NONE] = "",  [VALUE_CHOICE] = "",       [VALUE_NUMBER] = "x:a number",
         [VALUE_USER] = "u", [VALUE_HOST] = "x:a host", [VALUE_FILE] = "f",
     };
 
