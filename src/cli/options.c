@@ -20,6 +20,7 @@ struct word {
     const struct option_spec *spec; /* NULL: looks like an option but is none */
     const char *explicit_value;     /* behind '=', or behind the letter of a short option; NULL: none */
     bool is_short;                  /* a one-letter option, so that letters behind it may be options too */
+    bool has_equals;                /* as in -c=u, which argparse takes for -cu; only for gpustat's letters */
 };
 
 struct parser {
@@ -162,6 +163,7 @@ static int classify(struct parser *parser, const char *text, struct word *word)
     word->spec = find_exact(text_from_string(text));
     if (!word->spec) {
         word->explicit_value = equals ? equals + 1 : NULL;
+        word->has_equals = equals;
         word->spec = find_exact(name);
     }
     word->is_short = word->spec && !is_long && name.len == 2;
@@ -171,6 +173,7 @@ static int classify(struct parser *parser, const char *text, struct word *word)
         r = classify_prefix(parser, text, name, word);
     } else {
         word->explicit_value = text + 2;
+        word->has_equals = false;
         word->spec = find_exact((struct text){text, 2});
         word->is_short = word->spec;
     }
@@ -398,7 +401,7 @@ static int walk_bundle(struct parser *parser, const struct word *word, bool chec
         char name[] = {'-', rest[0], '\0'};
         const struct option_spec *next = is_short && rest[0] ? find_exact(text_from_string(name)) : NULL;
 
-        if (!next)
+        if (!next || (word->has_equals && option_is_own(next)))
             return complain(parser, spec, "ignored explicit argument ", rest);
         if (!check_only) {
             r = take(parser, spec, NULL);
@@ -418,7 +421,7 @@ static int take_option(struct parser *parser, size_t *at)
 {
     const struct word *word = &parser->words[*at];
     const struct option_spec *last = NULL;
-    const char *value = NULL;
+    const char *value = NULL, *ignored;
     int r;
 
     ++*at;
@@ -431,13 +434,9 @@ static int take_option(struct parser *parser, size_t *at)
         else if (last->arity == ARITY_REQUIRED)
             return complain(parser, last, "expected one argument", NULL);
     }
-    if (word->spec != last) {
-        const char *ignored;
-
-        r = walk_bundle(parser, word, false, &last, &ignored);
-        if (r != 0 || parser->done)
-            return r;
-    }
+    r = walk_bundle(parser, word, false, &last, &ignored);
+    if (r != 0 || parser->done)
+        return r;
     return take(parser, last, value);
 }
 

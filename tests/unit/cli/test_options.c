@@ -218,6 +218,7 @@ static void ends_where_told(void **state)
     assert_int_equal(parse_good(true, "-h").action, ACTION_HELP);
     assert_int_equal(parse_good(true, "foo|--help|--frobnicate").action, ACTION_HELP);
     assert_int_equal(parse_good(true, "-cv").action, ACTION_VERSION);
+    assert_int_equal(parse_good(true, "-cvc|foo").action, ACTION_VERSION);
     assert_int_equal(parse_good(true, "--print-completion|bash|x").action, ACTION_PRINT_COMPLETION);
     assert_int_equal(parse_good(true, "-v|--gpuname-width|x").action, ACTION_VERSION);
     expect_error(true, "-h|--i", "ambiguous option: --i could match --id, --interval");
@@ -240,6 +241,7 @@ static void usage_errors(void **state)
         {"-e|dec,enc", "argument -e/--show-codec: invalid choice: 'dec,enc' (choose from '', 'enc', 'dec', "
                        "'enc,dec')"},
         {"-cz", "argument -c/--show-cmd: ignored explicit argument 'z'"},
+        {"-c=nan", "argument -c/--show-cmd: ignored explicit argument 'nan'"},
         {"-c=", "argument -c/--show-cmd: ignored explicit argument ''"},
         {"-us", "argument -u/--show-user: ignored explicit argument 's'"},
         {"-use|x", "argument -u/--show-user: ignored explicit argument 'se'"},
