@@ -141,17 +141,13 @@ static bool next_sample(struct call *call, size_t *at, struct nvml_process_utili
     } while (process && process->sm.kind == VALUE_ABSENT);
     if (!process)
         return false;
-    struct nvml_process_utilization row = {.pid = process->pid};
-    int rc = value_u32(&process->sm, call->t, &row.sm);
-    if (rc == NVML_SUCCESS)
-        rc = value_u32(&process->mem_util, call->t, &row.mem);
-    if (rc == NVML_SUCCESS)
-        rc = value_u32(&process->enc, call->t, &row.enc);
-    if (rc == NVML_SUCCESS)
-        rc = value_u32(&process->dec, call->t, &row.dec);
-    call->rc = rc;
-    *ret_row = row;
-    return rc == NVML_SUCCESS;
+    struct process_sample sample;
+    call->rc = evaluate_process_sample(process, call->t, &sample);
+    if (call->rc != NVML_SUCCESS)
+        return false;
+    *ret_row = (struct nvml_process_utilization){
+        .pid = process->pid, .sm = sample.sm, .mem = sample.mem_util, .enc = sample.enc, .dec = sample.dec};
+    return true;
 }
 
 /*

@@ -83,6 +83,21 @@ uint64_t evaluate_process_memory(const struct process *process, double t)
     return value_u64(&process->mem, t, &held) == NVML_SUCCESS ? held : EVALUATE_MEMORY_UNKNOWN;
 }
 
+int evaluate_process_sample(const struct process *process, double t, struct process_sample *ret_sample)
+{
+    struct process_sample sample;
+    int rc = value_u32(&process->sm, t, &sample.sm);
+    if (rc == NVML_SUCCESS)
+        rc = value_u32(&process->mem_util, t, &sample.mem_util);
+    if (rc == NVML_SUCCESS)
+        rc = value_u32(&process->enc, t, &sample.enc);
+    if (rc == NVML_SUCCESS)
+        rc = value_u32(&process->dec, t, &sample.dec);
+    if (rc == NVML_SUCCESS)
+        *ret_sample = sample;
+    return rc;
+}
+
 int evaluate_process_code(const struct device *device, unsigned types, double t)
 {
     const struct process_codes *codes = &device->process_codes;

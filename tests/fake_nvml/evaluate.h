@@ -37,6 +37,14 @@ bool evaluate_is_listed(const struct process *process, unsigned types, const str
 /* What the entry holds, EVALUATE_MEMORY_UNKNOWN for "na" and for a return code. */
 uint64_t evaluate_process_memory(const struct process *process, double t);
 
+/* What an entry uses of the device, percent. Entries without `sm` show up in no such list. */
+struct process_sample {
+    uint32_t sm, mem_util, enc, dec;
+};
+
+/* The figures of an entry with `sm`. Returns NVML's code. */
+int evaluate_process_sample(const struct process *process, double t, struct process_sample *ret_sample);
+
 /* The return code of the lists of `types`: the first that is not 0. */
 int evaluate_process_code(const struct device *device, unsigned types, double t);
 
