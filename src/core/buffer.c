@@ -18,17 +18,19 @@ void buffer_clear(struct buffer *buffer)
     buffer->error = 0;
 }
 
-int buffer_reserve(struct buffer *buffer, size_t more)
+/* Makes room for `more` further bytes of content and `spare` ones behind it, which max does not count. */
+static int reserve(struct buffer *buffer, size_t more, size_t spare)
 {
     size_t need, cap;
     char *bytes;
 
     if (buffer->error)
         return buffer->error;
-    if (more <= buffer->cap - buffer->len)
-        return 0;
-    if (__builtin_add_overflow(buffer->len, more, &need) || (buffer->max && need > buffer->max))
+    if (__builtin_add_overflow(buffer->len, more, &need) || (buffer->max && need > buffer->max) ||
+        __builtin_add_overflow(need, spare, &need))
         return buffer->error = -EFBIG;
+    if (need <= buffer->cap)
+        return 0;
     cap = buffer->cap < 256 ? 512 : buffer->cap * 2;
     if (cap < need)
         cap = need;
@@ -38,6 +40,11 @@ int buffer_reserve(struct buffer *buffer, size_t more)
     buffer->bytes = bytes;
     buffer->cap = cap;
     return 0;
+}
+
+int buffer_reserve(struct buffer *buffer, size_t more)
+{
+    return reserve(buffer, more, 0);
 }
 
 void buffer_put(struct buffer *buffer, const void *bytes, size_t len)
@@ -98,7 +105,7 @@ void buffer_printf(struct buffer *buffer, const char *format, ...)
     va_start(args, format);
     len = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (len < 0 || buffer_reserve(buffer, (size_t)len + 1) < 0)
+    if (len < 0 || reserve(buffer, (size_t)len, 1) < 0) /* vsnprintf() writes a NUL */
         return;
     va_start(args, format);
     vsnprintf(buffer->bytes + buffer->len, (size_t)len + 1, format, args);

@@ -13,7 +13,7 @@ struct buffer {
     char *bytes; /* owned */
     size_t len;
     size_t cap;
-    size_t max; /* never grows beyond; 0 = no limit */
+    size_t max; /* the content never grows beyond; 0 = no limit */
     int error;  /* 0, -ENOMEM or -EFBIG */
 };
 

@@ -21,10 +21,11 @@ int64_t clock_wall_us(void)
 int clock_poll_timeout_ms(struct instant now, struct instant when)
 {
     int64_t longest = 24 * 3600 * NS_PER_S;
-    int64_t wait = when.ns - now.ns;
+    int64_t wait;
 
-    if (wait <= 0)
+    if (when.ns <= now.ns)
         return 0;
+    wait = when.ns - now.ns;
     if (wait > longest)
         wait = longest;
     return (int)((wait + NS_PER_MS - 1) / NS_PER_MS);

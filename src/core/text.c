@@ -34,6 +34,7 @@ struct text text_after_last(struct text text, char c)
 int text_parse_decimal(struct text text, unsigned long long max, unsigned long long *ret_value)
 {
     unsigned long long value = 0;
+    bool too_large = false;
 
     if (!text.len)
         return -EINVAL;
@@ -42,10 +43,12 @@ int text_parse_decimal(struct text text, unsigned long long max, unsigned long l
 
         if (digit > 9)
             return -EINVAL;
-        if (value > (max - digit) / 10 || digit > max)
-            return -ERANGE;
-        value = value * 10 + digit;
+        too_large = too_large || digit > max || value > (max - digit) / 10;
+        if (!too_large)
+            value = value * 10 + digit;
     }
+    if (too_large)
+        return -ERANGE;
     *ret_value = value;
     return 0;
 }

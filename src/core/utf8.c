@@ -94,11 +94,10 @@ unsigned utf8_code_width(uint32_t code)
 
 bool utf8_is_unsafe(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == UTF8_BAD ||
-           code == 0x061c || (code >= 0x200e && code <= 0x200f) || /* direction marks */
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x206f) ||
-           code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
-           (code >= 0xe0000 && code <= 0xe007f); /* tags */
+    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == UTF8_BAD || code == 0x061c ||
+           (code >= 0x200e && code <= 0x200f) || /* direction marks */
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x206f) || code == 0xfeff ||
+           (code >= 0xfff9 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe007f); /* tags */
 }
 
 /* The visible form of one character; `byte` is the input byte where the code is UTF8_BAD. */

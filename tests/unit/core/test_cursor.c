@@ -5,7 +5,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0x3fff, 0x4000, UINT32_MAX, (uint64_t)1 << 63, UINT64_MAX};
+static const uint64_t values[] = {0,         1, 0x7f, 0x80, 0x3fff, 0x4000, UINT32_MAX, (uint64_t)1 << 63,
+                                  UINT64_MAX};
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
 static void numbers_are_big_endian(void **state)
@@ -67,7 +68,8 @@ static void zigzag_round_trips(void **state)
 
 static void padded_and_oversized_varints_fail(void **state)
 {
-    static const uint8_t bad[][11] = {{0x80, 0x00}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}};
+    static const uint8_t bad[][11] = {{0x80, 0x00},
+                                      {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}};
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -88,7 +90,9 @@ static void reading_past_the_end_sticks(void **state)
     assert_int_equal(read_u8(&reader), 0);
     nested = read_nested(&reader, 1);
     assert_true(nested.failed);
-    reader = reader_over("\x02" "abc", 4);
+    reader = reader_over("\x02"
+                         "abc",
+                         4);
     assert_null(read_text(&reader, 1).bytes); /* above the cap */
     assert_true(reader.failed);
 }
@@ -119,6 +123,92 @@ static void lengths_are_filled_in_afterwards(void **state)
     assert_memory_equal(bytes, "\0\0\0\4\3abc", 8);
 }
 
+static void optional_texts_keep_absent_and_empty_apart(void **state)
+{
+    uint8_t bytes[16];
+    struct writer writer = writer_over(bytes, sizeof(bytes));
+    struct reader reader;
+
+    (void)state;
+    write_optional_text(&writer, TEXT_ABSENT);
+    write_optional_text(&writer, TEXT_LITERAL(""));
+    write_optional_text(&writer, TEXT_LITERAL("abc"));
+    assert_memory_equal(bytes, "\0\1\4abc", 6);
+    assert_int_equal(writer.pos, 6);
+    reader = reader_over(bytes, writer.pos);
+    assert_false(text_is_present(read_optional_text(&reader, 3)));
+    assert_true(text_equal(read_optional_text(&reader, 3), TEXT_LITERAL("")));
+    assert_true(text_equal(read_optional_text(&reader, 3), TEXT_LITERAL("abc")));
+    assert_false(reader.failed);
+    reader = reader_over(bytes + 2, 4);
+    assert_false(text_is_present(read_optional_text(&reader, 2))); /* above the cap */
+    assert_true(reader.failed);
+    reader = reader_over(bytes + 2, 3); /* truncated */
+    assert_false(text_is_present(read_optional_text(&reader, 3)));
+    assert_true(reader.failed);
+}
+
+static void sized_records_move_up_for_longer_lengths(void **state)
+{
+    static const size_t lens[] = {0, 1, 127, 128, 16383, 16384, 70000};
+    static uint8_t content[70000], bytes[70010];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(content); i++)
+        content[i] = (uint8_t)(i * 7);
+    for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+        size_t need = 1 + varint_size(lens[i]) + lens[i];
+        struct writer writer = writer_over(bytes, need), counting = writer_counting(), tight;
+        struct reader reader, record;
+        size_t mark;
+
+        write_u8(&writer, 0xee);
+        mark = write_sized_begin(&writer);
+        write_bytes(&writer, content, lens[i]);
+        write_sized_end(&writer, mark);
+        assert_false(writer.failed);
+        assert_int_equal(writer.pos, need);
+        reader = reader_over(bytes, need);
+        assert_int_equal(read_u8(&reader), 0xee);
+        record = read_nested(&reader, (size_t)read_varint(&reader));
+        assert_int_equal(record.len, lens[i]);
+        assert_memory_equal(record.bytes, content, lens[i]);
+        assert_int_equal(reader_left(&reader), 0);
+
+        write_u8(&counting, 0xee);
+        mark = write_sized_begin(&counting);
+        write_bytes(&counting, content, lens[i]);
+        write_sized_end(&counting, mark);
+        assert_int_equal(counting.pos, need);
+
+        tight = writer_over(bytes, need - 1);
+        write_u8(&tight, 0xee);
+        mark = write_sized_begin(&tight);
+        write_bytes(&tight, content, lens[i]);
+        write_sized_end(&tight, mark);
+        assert_true(tight.failed);
+    }
+}
+
+static void a_counting_writer_stores_nothing(void **state)
+{
+    struct writer writer = writer_counting();
+    size_t mark = write_length_begin(&writer);
+
+    (void)state;
+    write_varint(&writer, 300);
+    write_u8(&writer, 1);
+    write_text(&writer, TEXT_LITERAL("abc"));
+    write_length_end(&writer, mark);
+    assert_int_equal(writer.pos, 11);
+    assert_false(writer.failed);
+    for (size_t i = 0; i < VALUES; i++) {
+        writer = writer_counting();
+        write_varint(&writer, values[i]);
+        assert_int_equal(writer.pos, varint_size(values[i]));
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -129,6 +219,9 @@ int main(void)
         cmocka_unit_test(reading_past_the_end_sticks),
         cmocka_unit_test(writing_past_the_end_sticks),
         cmocka_unit_test(lengths_are_filled_in_afterwards),
+        cmocka_unit_test(optional_texts_keep_absent_and_empty_apart),
+        cmocka_unit_test(sized_records_move_up_for_longer_lengths),
+        cmocka_unit_test(a_counting_writer_stores_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
