@@ -20,6 +20,9 @@ static void put_host(struct table *table, const struct view_node *node)
 
 static void put_driver(struct table *table, const struct snapshot *snapshot)
 {
+    /* gpustat's word for a missing version; clustat says nothing where it has nothing to say. */
+    if (!text_is_present(snapshot->driver_version) && table_is_clustat(table))
+        return;
     buffer_put_string(table->out, "  ");
     pen_start(&table->pen, PAINT_FAINT);
     if (text_is_present(snapshot->driver_version))

@@ -34,8 +34,7 @@ static void put_pending(struct buffer *out, const struct pending_call *pending)
     utf8_put_visible(out, pending->name);
     if (pending->device >= 0)
         buffer_printf(out, " on device %d", (int)pending->device);
-    buffer_put_string(out, " for ");
-    time_put_age(out, pending->running_us);
+    buffer_printf(out, " for %llu s", (unsigned long long)(pending->running_us / 1000000));
 }
 
 static bool has_long_call(const struct snapshot *snapshot)

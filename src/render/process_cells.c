@@ -5,12 +5,18 @@
 
 #include "render/command.h"
 
-/* In a pid namespace of our own every pid of the host looks as if it had ended: then nothing is said. */
-static bool is_said_exited(const struct table *table, const struct snapshot *snapshot,
-                           const struct process *process)
+/* What clustat adds to the memory figure of a process that does not run (any more). */
+static const char *state_mark(const struct table *table, const struct snapshot *snapshot,
+                              const struct process *process)
 {
-    return table_is_clustat(table) && process && process->state == PROCESS_EXITED &&
-           !(snapshot->flags & NODE_PID_NAMESPACE);
+    if (!table_is_clustat(table) || !process)
+        return "";
+    if (process->state == PROCESS_ZOMBIE)
+        return " zombie";
+    /* In a pid namespace of our own every pid of the host looks as if it had ended. */
+    if (process->state == PROCESS_EXITED && !(snapshot->flags & NODE_PID_NAMESPACE))
+        return " exited?";
+    return "";
 }
 
 static void put_user(struct table *table, const struct process *process)
@@ -75,7 +81,8 @@ static void put_process(struct table *table, const struct view_node *node, const
     }
     buffer_put_char(table->out, '(');
     put_process_memory(table, row);
-    buffer_put_string(table->out, is_said_exited(table, node->snapshot, process) ? " exited?)" : ")");
+    buffer_put_string(table->out, state_mark(table, node->snapshot, process));
+    buffer_put_char(table->out, ')');
 }
 
 /* Why a device that is well has no list. gpustat calls all of it "Not Supported". */
