@@ -13,6 +13,12 @@ struct line {
     const char *at, *end;
 };
 
+__attribute__((noreturn)) static void refuse(const struct line *line, const char *why)
+{
+    fprintf(stderr, "picture: %s: %.*s\n", why, (int)(line->end - line->at), line->at);
+    abort();
+}
+
 static struct text next_word(struct line *line)
 {
     struct text word = {line->at, 0};
@@ -297,7 +303,7 @@ static void read_age(struct picture *picture, struct line *line)
             return;
         }
     }
-    assert(!"no such group");
+    refuse(line, "no such group");
 }
 
 static uint8_t next_list(struct line *line)
@@ -307,8 +313,7 @@ static uint8_t next_list(struct line *line)
     for (uint8_t list = 0; list < LIST_COUNT; list++)
         if (next_is(line, names[list]))
             return list;
-    assert(!"no such list");
-    return 0;
+    refuse(line, "no such list");
 }
 
 /* list NAME CODE */
@@ -418,45 +423,54 @@ static void read_id(struct picture *picture, struct line *line)
     options->ids = picture->ids;
 }
 
+/* Words that turn an option on. */
+static bool *find_switch(struct render_options *options, struct line *line)
+{
+    const struct {
+        const char *word;
+        bool *option;
+    } switches[] = {
+        {"color", &options->color},
+        {"cmd", &options->show_cmd},
+        {"full-cmd", &options->show_full_cmd},
+        {"user", &options->show_user},
+        {"pid", &options->show_pid},
+        {"fan", &options->show_fan},
+        {"no-header", &options->no_header},
+        {"no-processes", &options->no_processes},
+        {"delay", &options->show_delay},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(switches); i++)
+        if (next_is(line, switches[i].word))
+            return switches[i].option;
+    return NULL;
+}
+
 /* option WORD [NUMBER] */
 static void read_option(struct picture *picture, struct line *line)
 {
     struct render_options *options = &picture->options;
+    bool *on = find_switch(options, line);
 
-    if (next_is(line, "clustat"))
+    if (on)
+        *on = true;
+    else if (next_is(line, "clustat"))
         options->style = STYLE_CLUSTAT;
-    else if (next_is(line, "color"))
-        options->color = true;
-    else if (next_is(line, "colors"))
-        options->colors = (unsigned)next_number(line);
     else if (next_is(line, "ascii"))
         options->unicode = false;
-    else if (next_is(line, "cmd"))
-        options->show_cmd = true;
-    else if (next_is(line, "full-cmd"))
-        options->show_full_cmd = true;
-    else if (next_is(line, "user"))
-        options->show_user = true;
-    else if (next_is(line, "pid"))
-        options->show_pid = true;
-    else if (next_is(line, "fan"))
-        options->show_fan = true;
+    else if (next_is(line, "colors"))
+        options->colors = (unsigned)next_number(line);
     else if (next_is(line, "codec"))
         options->show_codec = (unsigned)next_number(line);
     else if (next_is(line, "power"))
         options->show_power = (enum render_power)next_number(line);
-    else if (next_is(line, "no-header"))
-        options->no_header = true;
-    else if (next_is(line, "no-processes"))
-        options->no_processes = true;
-    else if (next_is(line, "delay"))
-        options->show_delay = true;
     else if (next_is(line, "width"))
         options->gpuname_width = (int)next_number(line);
     else if (next_is(line, "columns"))
         options->columns = (size_t)next_number(line);
     else
-        assert(!"no such option");
+        refuse(line, "no such option");
 }
 
 static const struct {
@@ -493,10 +507,8 @@ static void read_line(struct picture *picture, struct line *line)
             return;
         }
     }
-    if (!read_field(picture, line)) {
-        fprintf(stderr, "picture: %.*s\n", (int)(line->end - line->at), line->at);
-        abort();
-    }
+    if (!read_field(picture, line))
+        refuse(line, "no such line");
 }
 
 void picture_draw(struct picture *picture, const char *lines)
