@@ -1,8 +1,8 @@
 #include "host/memory.h"
 
 #include "core/cleanup.h"
+#include "core/file.h"
 #include "host/fields.h"
-#include "host/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ int host_memory_read(const char *proc_root, struct host_memory *ret_memory)
 
     if (root_fd < 0)
         return -errno;
-    r = procfs_read(root_fd, "meminfo", buf, sizeof(buf), &rest.len);
+    r = file_read(root_fd, "meminfo", buf, sizeof(buf), &rest.len);
     if (r < 0)
         return r;
     while (text_is_present(rest)) {

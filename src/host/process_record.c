@@ -1,6 +1,7 @@
 #include "host/process_record.h"
 
 #include "core/cleanup.h"
+#include "core/file.h"
 #include "host/cgroup.h"
 #include "host/fields.h"
 
@@ -53,7 +54,7 @@ static int read_stat(int dir_fd, struct procfs_stat *ret_stat)
 {
     char buf[1024];
     size_t len;
-    int r = procfs_read(dir_fd, "stat", buf, sizeof(buf), &len);
+    int r = file_read(dir_fd, "stat", buf, sizeof(buf), &len);
 
     if (r < 0)
         return r;
@@ -130,7 +131,7 @@ static void read_uid(struct process *process, int dir_fd)
     size_t len;
     struct stat st;
 
-    if (procfs_read(dir_fd, "status", buf, sizeof(buf), &len) == 0 &&
+    if (file_read(dir_fd, "status", buf, sizeof(buf), &len) == 0 &&
         procfs_parse_uid((struct text){buf, len}, &process->uid) == 0) {
         process->facts |= PROCESS_HAS_UID;
     } else if (!(process->facts & PROCESS_HAS_UID) && fstat(dir_fd, &st) == 0) {
@@ -146,7 +147,7 @@ static void read_cgroup(struct process_record *record, int dir_fd)
     char buf[8192];
     size_t len;
 
-    if (procfs_read(dir_fd, "cgroup", buf, sizeof(buf), &len) < 0)
+    if (file_read(dir_fd, "cgroup", buf, sizeof(buf), &len) < 0)
         return;
     while (len == sizeof(buf) && len && buf[len - 1] != '\n')
         len--; /* half a line could end in half a job number */
@@ -198,7 +199,7 @@ static void read_command_line(struct process_record *record, const struct proces
     _cleanup_(cleanup_free) char *bytes = NULL;
     struct text all = TEXT_LITERAL(""), kept;
 
-    if (procfs_read_long(dir_fd, "cmdline", max, &bytes, &all.len, &cut) < 0)
+    if (file_read_long(dir_fd, "cmdline", max, &bytes, &all.len, &cut) < 0)
         return;
     if (all.len)
         all.bytes = bytes;
@@ -222,7 +223,7 @@ static void read_memory(struct process *process, const struct process_reader *re
     uint64_t pages;
 
     process->facts &= ~(unsigned)PROCESS_HAS_RSS;
-    if (procfs_read(dir_fd, "statm", buf, sizeof(buf), &len) < 0 ||
+    if (file_read(dir_fd, "statm", buf, sizeof(buf), &len) < 0 ||
         procfs_parse_statm((struct text){buf, len}, &pages) < 0 || pages > UINT64_MAX / reader->page_bytes)
         return;
     process->rss_bytes = pages * reader->page_bytes;

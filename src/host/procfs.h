@@ -1,8 +1,8 @@
 /*
- * The files of one process under /proc: opening, bounded reading, and parsers that are pure functions.
+ * The files of one process under /proc: opening, and parsers that are pure functions.
  *
  * A process is read through one descriptor of its directory, so that all files belong to the same process
- * even when the pid is used again meanwhile: reads then fail with -ESRCH (-ENOENT when opening). Formats are
+ * even when the pid is used again meanwhile: file_read() then fails with -ESRCH or -ENOENT. Formats are
  * those of proc(5).
  */
 #ifndef HOST_PROCFS_H
@@ -29,20 +29,6 @@ struct procfs_stat {
  * hidepid=2 hides it, -EPERM if hidepid=1 hides it.
  */
 int procfs_open(int root_fd, uint32_t pid, int *ret_fd);
-
-/*
- * Reads a file from its beginning, at most `cap` bytes. *ret_len == cap means that there may be more.
- * Returns 0 or a negative errno (-ESRCH, -ENOENT: the process is gone).
- */
-int procfs_read(int dir_fd, const char *name, char *buf, size_t cap, size_t *ret_len);
-
-/*
- * Reads a file of any length, keeping at most `max` bytes. *ret_bytes is on the heap (the caller frees it;
- * NULL when *ret_len is 0); *ret_cut says that there was more.
- * Returns 0, -ENOMEM or another negative errno.
- */
-int procfs_read_long(int dir_fd, const char *name, size_t max, char **ret_bytes, size_t *ret_len,
-                     bool *ret_cut);
 
 /* Content of PID/stat. Returns 0 or -EBADMSG. */
 int procfs_parse_stat(struct text content, struct procfs_stat *ret_stat);

@@ -1,8 +1,12 @@
 #include "host/procfs.h"
 
-#include "fake_proc.h"
-
-#include <stdint.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
 
 static struct procfs_stat parse(const char *content, int want)
 {
@@ -90,38 +94,6 @@ static void resident_pages_are_the_second_number(void **state)
     assert_int_equal(procfs_parse_statm(text_from_string(""), &pages), -EBADMSG);
 }
 
-/* Around the first buffer and its doublings, with the limit below, at and above the length. */
-static void long_files_are_read_up_to_the_limit(void **state)
-{
-    static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 8191, 8192, 8193, 131071, 131072, 200000};
-    static const size_t limits[] = {0, 1, 64, 4095, 4096, 4097, 8192, 131072, SIZE_MAX};
-    struct fake_proc proc;
-    _cleanup_(cleanup_close) int root_fd = -1;
-    char *content = test_malloc(200000);
-
-    (void)state;
-    fake_proc_init(&proc);
-    root_fd = open(proc.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; i < 200000; i++)
-        content[i] = (char)(i * 31 + i / 4096);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        fake_proc_write(&proc, "file", content, sizes[i]);
-        for (size_t j = 0; j < sizeof(limits) / sizeof(limits[0]); j++) {
-            _cleanup_(cleanup_free) char *bytes = NULL;
-            size_t len, want = sizes[i] < limits[j] ? sizes[i] : limits[j];
-            bool cut;
-
-            assert_int_equal(procfs_read_long(root_fd, "file", limits[j], &bytes, &len, &cut), 0);
-            assert_int_equal(len, want);
-            assert_int_equal(cut, sizes[i] > limits[j]);
-            if (len)
-                assert_memory_equal(bytes, content, len);
-        }
-    }
-    test_free(content);
-    fake_proc_remove(&proc, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,7 +101,6 @@ int main(void)
         cmocka_unit_test(bad_stat_is_refused),
         cmocka_unit_test(uid_is_the_real_one),
         cmocka_unit_test(resident_pages_are_the_second_number),
-        cmocka_unit_test(long_files_are_read_up_to_the_limit),
     };
 
     return cmocka_run_group_tests_name("host/procfs", tests, NULL, NULL);
