@@ -214,7 +214,7 @@ static int64_t due_of(const struct schedule *schedule, enum schedule_lane lane, 
  * process lists goes to a device whose memory jumped, so that restless ones do not starve the others.
  */
 static int64_t earliest_due(const struct schedule *schedule, enum schedule_lane lane, struct instant now,
-                            uint32_t *ret_position)
+                            uint32_t *ret_position, bool *ret_jump)
 {
     bool jumps_first = lane == LANE_PROCESSES && !schedule->jump_served;
     bool found_jump = false;
@@ -230,6 +230,7 @@ static int64_t earliest_due(const struct schedule *schedule, enum schedule_lane 
             *ret_position = i;
         }
     }
+    *ret_jump = found_jump;
     return earliest;
 }
 
@@ -243,7 +244,8 @@ static bool next_of_lane(const struct schedule *schedule, enum schedule_lane lan
                          struct instant now, struct instant *wake)
 {
     uint32_t position = 0;
-    int64_t due = earliest_due(schedule, lane, now, &position);
+    bool jump;
+    int64_t due = earliest_due(schedule, lane, now, &position, &jump);
     bool check = lane == LANE_SLOW && schedule->check_due_ns <= due;
     struct instant ready, payable;
 
@@ -254,6 +256,7 @@ static bool next_of_lane(const struct schedule *schedule, enum schedule_lane lan
         step->lane = lane;
         step->group = lane_info[lane].group;
         step->position = check ? 0 : position;
+        step->jump = jump;
         step->guaranteed = account_may_spend(&schedule->lanes[lane]);
         return true;
     }
@@ -328,21 +331,19 @@ struct schedule_step schedule_next(struct schedule *schedule, struct instant now
 
 /* ---- after a step ---- */
 
-/* Lets a device wait whose step took too long. */
-static void quarantine(struct schedule *schedule, struct schedule_slot *slot, uint32_t position,
-                       int64_t cost_ns, struct instant now)
+/* How long whatever took `cost_ns` has to wait: 0 unless that was long, then twice as long each time. */
+static int64_t pause_after(uint8_t *strikes, int64_t cost_ns)
 {
     int64_t pause;
 
     if (cost_ns < LONG_STEP_NS) {
-        slot->strikes = 0;
-        return;
+        *strikes = 0;
+        return 0;
     }
-    pause = NS_PER_S << (slot->strikes < 10 ? slot->strikes : 10);
-    if (pause > PAUSE_AT_MOST_NS)
-        pause = PAUSE_AT_MOST_NS;
-    slot->strikes++;
-    schedule->quarantined_until_ns[position] = now.ns + pause;
+    pause = NS_PER_S << (*strikes < 10 ? *strikes : 10);
+    if (*strikes < UINT8_MAX)
+        ++*strikes;
+    return pause < PAUSE_AT_MOST_NS ? pause : PAUSE_AT_MOST_NS;
 }
 
 /* Keeps the spread as long as readings are in time; a late one is counted from now. */
@@ -360,14 +361,17 @@ static void done_reading(struct schedule *schedule, const struct schedule_step *
                          struct instant now)
 {
     struct schedule_slot *slot = &schedule->slots[step->lane][step->position];
+    int64_t pause;
 
     if (step->lane == LANE_PROCESSES) {
-        schedule->jump_served = schedule->jumped[step->position];
+        schedule->jump_served = step->jump;
         schedule->jumped[step->position] = false;
     }
     slot->due_ns = due_after(schedule, step->lane, slot->due_ns, now);
     slot->read_ns = now.ns;
-    quarantine(schedule, slot, step->position, cost_ns, now);
+    pause = pause_after(&slot->strikes, cost_ns);
+    if (pause)
+        schedule->quarantined_until_ns[step->position] = now.ns + pause;
 }
 
 void schedule_done(struct schedule *schedule, const struct schedule_step *step, int64_t cost_ns,
@@ -377,7 +381,7 @@ void schedule_done(struct schedule *schedule, const struct schedule_step *step, 
 
     schedule->fresh = true;
     if (step->kind == STEP_CHECK)
-        schedule->check_due_ns = now.ns + CHECK_NS;
+        schedule->check_due_ns = now.ns + CHECK_NS + pause_after(&schedule->check_strikes, cost_ns);
     else if (step->position < SNAPSHOT_MAX_DEVICES)
         done_reading(schedule, step, cost_ns, now);
     if (schedule->first_round) {

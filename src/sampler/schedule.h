@@ -44,6 +44,7 @@ struct schedule_step {
     uint32_t position;
     enum field_group group;
     enum schedule_lane lane;
+    bool jump;            /* its turn because its memory jumped */
     bool guaranteed;      /* paid from the lane's own account too */
     struct instant until; /* STEP_WAIT */
 };
@@ -66,6 +67,7 @@ struct schedule {
     bool jumped[SNAPSHOT_MAX_DEVICES]; /* its memory changed since its process lists were read */
     bool jump_served;                  /* the last process lists were read because of a jump */
     int64_t check_due_ns;
+    uint8_t check_strikes;
 
     bool first_round;
     enum schedule_lane first_lane; /* where the first round stands */
