@@ -123,7 +123,7 @@ static bool read_once(const struct call_page *page, struct call_seen *ret_seen)
     atomic_thread_fence(memory_order_acquire);
     if ((version & 1) || get(page->version) != version)
         return false;
-    ret_seen->kind = kind == CALL_DRIVER || kind == CALL_HOST ? (enum call_kind)kind : CALL_NONE;
+    ret_seen->kind = kind <= CALL_LOAD ? (enum call_kind)kind : CALL_NONE;
     memcpy(ret_seen->name, words, CALL_NAME_SIZE);
     ret_seen->name[CALL_NAME_SIZE - 1] = '\0';
     return true;

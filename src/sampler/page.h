@@ -17,9 +17,10 @@
 #define CALL_NAME_SIZE 64 /* with the terminating NUL; longer names are cut */
 
 enum call_kind {
-    CALL_NONE = 0,
-    CALL_DRIVER = 1, /* its time counts as driver time */
-    CALL_HOST = 2,   /* a read in /proc of another process, which can hang as well */
+    CALL_NONE,
+    CALL_DRIVER, /* its time counts as driver time */
+    CALL_HOST,   /* a read in /proc of another process, which can hang as well */
+    CALL_LOAD,   /* the library is being loaded, no call of it yet */
 };
 
 /* The shared memory itself. All zero bytes: no call, nothing counted. */

@@ -239,7 +239,7 @@ static void start_source(struct worker *worker)
     int outcome;
 
     /* Loading the library is no call of it, and can take as long. The first call's name replaces this one. */
-    call_page_begin(worker->page, CALL_DRIVER, "dlopen", -1, began);
+    call_page_begin(worker->page, CALL_LOAD, "dlopen", -1, began);
     worker->starting = true;
     outcome = worker->source->ops->start(worker->source, began);
     worker->starting = false;
