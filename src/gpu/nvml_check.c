@@ -125,7 +125,7 @@ int nvml_check(struct nvml_source *source, struct instant now)
     r = check_count(source, now);
     if (r != SOURCE_OK)
         return r;
-    for (uint32_t i = 0; i < source->gpu_count; i++)
+    for (uint32_t i = 0; i < source->gpu_count && !source->relist; i++)
         check_gpu(source, source->gpus[i], now);
     if (source->relist) {
         r = nvml_enumerate(source, now);

@@ -97,6 +97,11 @@ void nvml_device_set_state(struct nvml_device *device, enum device_state state)
     device->model.fault_code = 0;
     device->handle = NULL;
     device->events_on = NULL;
+    /* Who cannot be asked is still who it was, whatever answered last in its place. */
+    if (device->identity[0]) {
+        memcpy(device->uuid, device->identity, sizeof(device->uuid));
+        device->model.uuid = text_from_string(device->uuid);
+    }
 }
 
 void nvml_device_fail(struct nvml_device *device, int code, struct instant now)
