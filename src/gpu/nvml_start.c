@@ -1,6 +1,8 @@
 /* Loading, initialising and listing, and what is said when one of them fails. */
 #include "gpu/nvml_source.h"
 
+#include "core/cleanup.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -78,13 +80,19 @@ int nvml_initialise(struct nvml_source *source)
     return SOURCE_FAULT;
 }
 
+/* Loading runs the library's constructors and reads files that may lie on a dead server: told like a call. */
 static int open_library(struct nvml_source *source)
 {
+    const struct call_observer *observer = &source->options.observer;
+    _cleanup_(buffer_deinit) struct buffer reason = BUFFER_EMPTY;
     enum node_fault fault;
 
     if (source->library.handle)
         return SOURCE_OK;
-    fault = nvml_library_open(&source->library, source->options.library_path, &source->fault_text);
+    observer->begin(observer->context, "dlopen", -1);
+    fault = nvml_library_open(&source->library, source->options.library_path, &reason);
+    observer->end(observer->context);
+    buffer_put_text(&source->fault_text, buffer_text(&reason));
     nvml_set_fault(source, fault, 0);
     return fault == NODE_FAULT_NONE ? SOURCE_OK : SOURCE_FAULT;
 }

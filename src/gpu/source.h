@@ -3,7 +3,8 @@
  * reading; the sampler decides which group of which device is read when, and asks for a picture of it all.
  *
  * A source lives in the sampler process and is used from one thread. Its calls may block for as long as the
- * vendor's driver likes; before each vendor call it tells the observer, after it too. One device's trouble
+ * vendor's driver likes; before each vendor call it tells the observer, after it too; loading the
+ * library ("dlopen") counts as one. One device's trouble
  * never touches another: errors become states and absent values, not failures of the step.
  *
  * tests/contract/ holds what every source must do; a new vendor passes it and is done.

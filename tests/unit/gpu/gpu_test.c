@@ -2,6 +2,7 @@
 
 #include "core/cleanup.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,11 +43,21 @@ void gpu_test_init(struct gpu_test *test)
     snapshot_init(&test->snapshot);
 }
 
+/* The source never unloads a library; a test program that loads hundreds of copies has to. */
+static void unload_library(const struct gpu_test *test)
+{
+    void *library = test->library[0] ? dlopen(test->library, RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+    for (unsigned i = 0; library && i < 2; i++)
+        dlclose(library);
+}
+
 void gpu_test_deinit(struct gpu_test *test)
 {
     char command[128];
 
     source_free(test->source);
+    unload_library(test);
     snapshot_deinit(&test->snapshot);
     free(test->calls);
     snprintf(command, sizeof(command), "rm -rf %s", test->folder);

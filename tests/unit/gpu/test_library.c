@@ -51,7 +51,7 @@ static void missing_library_is_named(void **state)
     (void)state;
     strcpy(test.library, "/nonexistent/libnvidia-ml.so.1");
     expect_fault(NODE_FAULT_LIBRARY_MISSING, 0, "tried /nonexistent/libnvidia-ml.so.1");
-    assert_int_equal(test.call_count, 0);
+    assert_int_equal(test.call_count, 1); /* dlopen */
 }
 
 static void usual_places_are_all_tried(void **state)
@@ -97,7 +97,7 @@ static void library_without_a_needed_symbol_is_unusable(void **state)
     (void)state;
     gpu_test_use_library(&test, TOY_OLD);
     expect_fault(NODE_FAULT_LIBRARY_UNUSABLE, 0, "lacks nvmlDeviceGetHandleByIndex_v2");
-    assert_int_equal(test.call_count, 0);
+    assert_int_equal(test.call_count, 1); /* dlopen */
 }
 
 static void stub_is_known_by_its_sentence(void **state)
@@ -105,7 +105,7 @@ static void stub_is_known_by_its_sentence(void **state)
     (void)state;
     gpu_test_use_library(&test, TOY_STUB);
     expect_fault(NODE_FAULT_LIBRARY_STUB, 0, "stub");
-    assert_int_equal(test.call_count, 0);
+    assert_int_equal(test.call_count, 1); /* dlopen */
 }
 
 static void stub_is_known_by_its_folder(void **state)
