@@ -28,7 +28,7 @@ def on_device(fake, body, profile='r580', **keys):
     def work(nvml):
         with nvml.initialised():
             return body(nvml, nvml.device(0))
-    return fake(scenario(device(**keys), profile=profile)).run(work)
+    return fake(scenario(device(**keys), profile=profile), profile).run(work)
 
 
 @pytest.mark.parametrize('profile, suffix, layout', ALL_FORMS)
