@@ -240,7 +240,7 @@ static bool get_devices(struct sections *sections, const struct snapshot_need *n
         entries += device->entry_count;
     }
     snapshot->device_count = need->devices;
-    return entries == need->entries && !reader_left(facts) && !reader_left(readings);
+    return entries == need->entries && !facts->failed && !reader_left(facts) && !reader_left(readings);
 }
 
 static bool get_process_readings(struct reader record, struct process *process)

@@ -64,6 +64,22 @@ static void fitting_again_changes_nothing(void **state)
     assert_int_equal(snapshot->commands_cut, cut);
 }
 
+/* Whatever the target: the counter of the cut ones and the lengths of lengths are part of the size. */
+static void every_target_is_kept(void **state)
+{
+    struct snapshot *snapshot = *state;
+
+    for (size_t target = 70000; target < 70300; target++) {
+        snapshot_clear(snapshot);
+        make_processes(snapshot, 140, 1000);
+        snapshot_fit(snapshot, target);
+        assert_int_equal(snapshot->commands_cut, 140);
+        assert_true(snapshot_encoded_max(snapshot) <= target);
+        assert_true(snapshot_encoded_max(snapshot) + 2 * 140 >
+                    target); /* the next longer ones would not fit */
+    }
+}
+
 static void no_character_is_cut_in_half(void **state)
 {
     static char wide[90000];
@@ -181,6 +197,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(small_snapshots_stay_as_they_are, setup, teardown),
         cmocka_unit_test_setup_teardown(the_longest_are_shortened_first, setup, teardown),
         cmocka_unit_test_setup_teardown(fitting_again_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_target_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(no_character_is_cut_in_half, setup, teardown),
         cmocka_unit_test_setup_teardown(the_largest_node_fits_a_frame, setup, teardown),
     };

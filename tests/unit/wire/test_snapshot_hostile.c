@@ -118,6 +118,9 @@ static void every_changed_byte_survives(void **state)
 #define PROCESS_7        "\x07\0\0\0\x06" "\x01\x04\x07\0\0\0"
 #define FACTS_7          "\x03\0\0\0\x0b" "\x01\x09\x07\0\0\0\0\0\0\0\0"
 
+
+/* Two devices in a section that has room for one record of a byte. */
+#define MORE_THAN_BYTES NODE "\x05\0\0\0\x02" "\x02\0" "\x02\0\0\0\x02" "\x02\0" NO_ENTRY NO_PROCESS NO_FACTS
 /* clang-format on */
 
 struct made_body {
@@ -184,10 +187,7 @@ static void bad_bodies_are_refused(void **state)
                                             "\0\0\0\0\x80\x80\x80\x80\x20\0\0\x01\0\0\0\0\0\0"
                                             "\x01\0\0\0\x03"
                                             "\0\0\0" NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS),
-        MADE("more devices than bytes", NODE "\x05\0\0\0\x02"
-                                             "\x02\0"
-                                             "\x02\0\0\0\x02"
-                                             "\x02\0" NO_ENTRY NO_PROCESS NO_FACTS),
+        MADE("more devices than bytes", MORE_THAN_BYTES),
         MADE("a device without facts", NODE "\x05\0\0\0\x08"
                                             "\x01\x06\0\0\0\0\0\0"
                                             "\x02\0\0\0\x01\0" NO_ENTRY NO_PROCESS NO_FACTS),
@@ -211,6 +211,11 @@ static void bad_bodies_are_refused(void **state)
                                                                      "\x01\x04\x07\0\0\0\0" NO_FACTS),
         MADE("a record longer than its section", NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x06"
                                                                          "\x01\x05\x07\0\0\0" NO_FACTS),
+        MADE("facts of 129 devices, none there", NODE "\x05\0\0\0\x01\0"
+                                                      "\x02\0\0\0\x02"
+                                                      "\x81\x01" NO_ENTRY NO_PROCESS NO_FACTS),
+        MADE("facts of 8193 processes, none there", NODE NO_DEVICE NO_ENTRY NO_PROCESS "\x03\0\0\0\x02"
+                                                                                       "\x81\x40"),
         MADE("a pid beyond 32 bits", NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x0a"
                                                              "\x01\x08\x80\x80\x80\x80\x10\0\0\0" NO_FACTS),
     };
@@ -265,6 +270,9 @@ static void counts_above_the_caps_are_refused(void **state)
     (void)state;
     assert_int_equal(snapshot_measure(body, &need), 0);
     assert_int_equal(need.devices + need.entries + need.processes, 0);
+    body =
+        reader_over(MORE_THAN_BYTES, sizeof(MORE_THAN_BYTES) - 1); /* nothing is allocated for such a count */
+    assert_int_equal(snapshot_measure(body, &need), -EBADMSG);
     assert_int_equal(decode_repeated(7, SNAPSHOT_MAX_PROCESSES, "\x04\x07\0\0\0", 5), 0);
     assert_int_equal(decode_repeated(7, SNAPSHOT_MAX_PROCESSES + 1, "\x04\x07\0\0\0", 5), -EBADMSG);
     assert_int_equal(decode_repeated(6, SNAPSHOT_MAX_ENTRIES + 1, "\x04\0\x01\0\x07", 5), -EBADMSG);

@@ -229,6 +229,20 @@ static void unknown_groups_and_lists_are_dropped(void **state)
     assert_true(decoded->devices[0].group_age_us[GROUP_STATIC] == 1);
     assert_true(decoded->devices[0].group_age_us[GROUP_SLOW] == 5);
     assert_int_equal(decoded->devices[0].list_code[LIST_GRAPHICS], 1);
+    PART(&parts, device_readings, 3, /* as many as may be: 32 of each */
+         "\0\0\0"
+         "\x20"
+         "\0\0\0\0\0\0\0\0"
+         "\0\0\0\0\0\0\0\0"
+         "\0\0\0\0\0\0\0\0"
+         "\0\0\0\0\0\0\0\0"
+         "\x20"
+         "\0\0\0\0\0\0\0\0"
+         "\0\0\0\0\0\0\0\0"
+         "\0\0\0\0\0\0\0\0"
+         "\0\0\0\0\0\0\0\0"
+         "\x01");
+    assert_int_equal(decode_parts(&parts, decoded), 0);
     PART(&parts, device_readings, 3,
          "\0\0\0"
          "\x21"
