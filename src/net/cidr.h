@@ -19,7 +19,7 @@ struct net_cidr_list {
     size_t count;
 };
 
-#define NET_CIDR_ERROR_CAP 160
+#define NET_CIDR_ERROR_CAP 240
 
 /*
  * Parses one range. On an error, `ret_why` (may be NULL) gets a sentence that names what was found and what

@@ -28,6 +28,7 @@ struct net_interface {
     enum net_interface_kind kind;
     bool up;               /* administratively up and with a carrier */
     bool multicast;        /* IFF_MULTICAST */
+    uint32_t master;       /* index of the bridge or bond that it is part of; 0: none */
     bool bridge_port;      /* its traffic belongs to a bridge */
     bool container_bridge; /* a bridge that no real interface is a port of */
     size_t ipv4_count;

@@ -38,6 +38,12 @@ struct net_port_problem {
 int net_port_open(const struct net_port_options *options, struct net_port_pair *ret_pair,
                   struct net_port_problem *ret_problem);
 
+/*
+ * Listens on one TCP address (family NONE: every address; port 0: any free one). Returns 0 and a descriptor,
+ * or -errno.
+ */
+int net_port_listen_tcp(const struct net_address *bind, int *ret_fd);
+
 #define NET_PORT_HOLDER_CAP 128
 
 /*

@@ -2,6 +2,9 @@
  * Host names to all their addresses, looked up in libuv's worker threads: the loop never waits. Answers are
  * kept for a while, failures for a shorter one; a lookup that hangs is given up at its deadline, and its
  * thread's late answer still fills the cache. Numeric addresses are answered without a thread.
+ *
+ * A thread that hangs in the name service cannot be ended: libuv waits for it at exit(3). A program whose
+ * net_loop_drain() says -EBUSY therefore leaves by _exit(2).
  */
 #ifndef NET_RESOLVE_H
 #define NET_RESOLVE_H
@@ -12,7 +15,6 @@
 
 #define NET_RESOLVE_ADDRESSES_CAP 16u   /* of one name; more are left out */
 #define NET_RESOLVE_NAMES_CAP     8192u /* in the cache; the one asked for longest ago goes first */
-#define NET_RESOLVE_RUNNING_CAP   64u   /* lookups in threads; further ones wait their turn */
 #define NET_RESOLVE_KEEP_MS       60000u
 #define NET_RESOLVE_KEEP_ERROR_MS 5000u
 
@@ -35,7 +37,8 @@ void net_resolver_close(struct net_resolver *resolver);
 /*
  * Asks for a name (a numeric address is fine). on_answer is called exactly once, from the loop, never from
  * within this call, at the latest after `deadline_ms`. *ret_request (may be NULL) can be cancelled until
- * then. Returns 0, -EINVAL (empty, longer than 253 bytes, a NUL byte) or -ENOMEM.
+ * then. Returns 0, -EINVAL (empty, longer than 253 bytes, a NUL byte), -ENOBUFS (NET_RESOLVE_NAMES_CAP
+ * lookups are under way) or -ENOMEM.
  */
 int net_resolve(struct net_resolver *resolver, struct text name, uint16_t port, unsigned deadline_ms,
                 void (*on_answer)(void *userdata, const struct net_resolve_answer *answer), void *userdata,

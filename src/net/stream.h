@@ -24,6 +24,9 @@
 
 struct net_stream;
 
+/* After the peer's end of input, its owner has this long to answer. */
+#define NET_STREAM_ANSWER_MS 10000u
+
 /* Who is at the other end. */
 struct net_stream_peer {
     struct net_address address; /* TCP; family NONE for Unix sockets */
@@ -59,6 +62,12 @@ struct net_stream_events {
                      const uint8_t *frame, size_t len);
     /* Line mode only: without its newline (and a carriage return before it); for the time of the call. */
     void (*on_line)(void *userdata, struct net_stream *stream, struct text line);
+    /*
+     * May be NULL: on_closed (NET_STREAM_PEER_CLOSED) comes instead. The peer sends no more but may still
+     * read, as after `echo LIST | socat - UNIX:...`. The owner sends what is still owed and calls
+     * net_stream_finish(), within NET_STREAM_ANSWER_MS.
+     */
+    void (*on_input_end)(void *userdata, struct net_stream *stream);
     /*
      * Reading has ended for good. The owner may send an explanation and calls net_stream_finish(), or closes.
      * May be NULL: the stream then ends with -EBADMSG. `header`: only of BAD_VERSION, else NULL.
