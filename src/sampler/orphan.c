@@ -3,8 +3,9 @@
 #include "core/cleanup.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -49,6 +50,20 @@ uint32_t orphan_count(uid_t uid)
     for (unsigned place = 0; place < ORPHANS_AT_MOST; place++)
         count += is_taken(uid, place);
     return count;
+}
+
+bool orphan_is_held(void)
+{
+    _cleanup_(cleanup_close) int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    char line[256];
+    ssize_t len = fd >= 0 ? read(fd, line, sizeof(line) - 1) : 0;
+    const char *end;
+
+    if (len <= 0)
+        return false;
+    line[len] = '\0';
+    end = strrchr(line, ')'); /* the name before it can hold anything */
+    return end && end[1] == ' ' && (end[2] == 'D' || end[2] == 'R');
 }
 
 int orphan_declare(uid_t uid)

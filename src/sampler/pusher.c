@@ -4,6 +4,7 @@
  */
 #include "sampler/worker.h"
 
+#include "core/cleanup.h"
 #include "sampler/orphan.h"
 
 #include <errno.h>
@@ -83,13 +84,13 @@ static void tell(struct pusher *pusher, struct instant now)
 
 /*
  * The parent is gone. The main thread leaves by itself when its call returns; a call that runs on makes this
- * process an orphan that hangs, which is declared, and after `stuck_call_ns` it is left (in state D that
- * takes until the call returns, whatever we do).
+ * process an orphan, which is declared while the kernel holds it, and after `stuck_call_ns` it is left (in
+ * state D that takes until the call returns, whatever we do).
  */
 static _Noreturn void wait_for_main_thread(struct worker *worker)
 {
     struct timespec pause = {.tv_nsec = 20 * NS_PER_MS};
-    bool declared = false;
+    int declared_fd = -1;
 
     atomic_store(&worker->parent_gone, true);
     for (;;) {
@@ -101,10 +102,11 @@ static _Noreturn void wait_for_main_thread(struct worker *worker)
         running_ns = seen.kind == CALL_NONE ? 0 : instant_since_ns(now, seen.began);
         if (running_ns >= worker->launch.options.stuck_call_ns)
             worker_exit(SAMPLER_EXIT_PARENT_GONE);
-        if (!declared && running_ns >= LONG_CALL_NS) {
-            orphan_declare(getuid()); /* its descriptor lives as long as this process */
-            declared = true;
-            pause = (struct timespec){.tv_nsec = 100 * NS_PER_MS};
+        if (running_ns < LONG_CALL_NS || !orphan_is_held()) {
+            cleanup_close(&declared_fd);
+            declared_fd = -1;
+        } else if (declared_fd < 0) {
+            declared_fd = orphan_declare(getuid());
         }
         nanosleep(&pause, NULL);
     }
