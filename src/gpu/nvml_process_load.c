@@ -86,10 +86,26 @@ static void keep_newest(struct nvml_device *device)
     device->load_count = kept;
 }
 
+/* Leaves only samples of processes, newer than the last reading, in the buffer. Returns whether any is left.
+ */
+static bool drop_seen(struct nvml_source *source, struct nvml_device *device, uint32_t *count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < *count; i++) {
+        struct nvml_process_sample sample;
+
+        memcpy(&sample, source->process_bytes + (size_t)i * sizeof(sample), sizeof(sample));
+        if (!process_pid_is_plausible(sample.pid) || sample.time_stamp_us <= device->load_seen_us)
+            continue;
+        memcpy(source->process_bytes + (size_t)kept++ * sizeof(sample), &sample, sizeof(sample));
+    }
+    *count = kept;
+    return kept > 0;
+}
+
 static int keep_samples(struct nvml_source *source, struct nvml_device *device, uint32_t count)
 {
-    uint64_t seen_before = device->load_seen_us;
-
     device->load_count = 0;
     if (reserve_loads(device, count) < 0)
         return -ENOMEM;
@@ -97,8 +113,6 @@ static int keep_samples(struct nvml_source *source, struct nvml_device *device, 
         struct nvml_process_sample sample;
 
         memcpy(&sample, source->process_bytes + (size_t)i * sizeof(sample), sizeof(sample));
-        if (!process_pid_is_plausible(sample.pid) || sample.time_stamp_us <= seen_before)
-            continue;
         device->loads[device->load_count++] = (struct nvml_process_load){
             .pid = sample.pid,
             .time_stamp_us = sample.time_stamp_us,
@@ -146,6 +160,9 @@ int nvml_process_load_read(struct nvml_source *source, struct nvml_device *devic
     if (code < 0)
         return code;
     nvml_values_note(device, NVML_READING_PROCESS_UTILIZATION, code, now);
+    /* Some drivers repeat what they gave before. */
+    if (code == NVML_SUCCESS && !drop_seen(source, device, &count))
+        code = NVML_ERROR_NOT_FOUND;
     if (code == NVML_SUCCESS) {
         device->load_read_at = now;
         if (keep_samples(source, device, count) < 0)

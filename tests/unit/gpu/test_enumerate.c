@@ -395,7 +395,9 @@ static void incomplete_sysfs_is_not_trusted(void **state)
     gpu_test_start(&test);
     gpu_test_read_all(&test);
     assert_int_equal(test.snapshot.device_count, 4);
+    expect_row(1, 1, "GPU-b", DEVICE_OK, 0); /* woken: who it was could not be known before */
     expect_row(3, 3, "GPU-d", DEVICE_OK, 0);
+    assert_int_equal(gpu_test_count_calls(&test, "nvmlDeviceGetHandleByIndex_v2", -2), 4);
 }
 
 static void lists_of_every_stride_are_read(void **state)
@@ -454,6 +456,64 @@ static void list_that_never_fits_is_given_up(void **state)
     assert_int_equal(gpu_test_device(&test, 0)->entry_count, 0);
 }
 
+static unsigned read_load(uint32_t entry)
+{
+    assert_int_equal(test.source->ops->read(test.source, 0, GROUP_PROCESSES, test.now), SOURCE_OK);
+    gpu_test_fill(&test);
+    return test.snapshot.entries[entry].util_sm_percent;
+}
+
+/* The driver's ring: the newest sample of a process counts, once, if it is not long past. */
+static void newest_samples_count_once(void **state)
+{
+    (void)state;
+    toy->pid_count = 3;
+    gpu_test_start(&test);
+    toy->sample_count = 5;
+    toy->samples[0] = (struct toy_sample){100, 7000000, 10, 0, 0, 0};
+    toy->samples[1] = (struct toy_sample){100, 9000000, 30, 0, 0, 0};
+    toy->samples[2] = (struct toy_sample){100, 8000000, 20, 0, 0, 0};
+    toy->samples[3] = (struct toy_sample){101, 6999999, 50, 0, 0, 0}; /* idle since */
+    toy->samples[4] = (struct toy_sample){0, 99000000, 60, 0, 0, 0};  /* garbage, and no clock to go by */
+    assert_int_equal(read_load(0), 30);
+    assert_int_equal(read_load(1), PERCENT_ABSENT);
+    assert_int_equal(read_load(2), PERCENT_ABSENT);
+}
+
+/* Samples that were seen already say nothing new; after a while the figure is unknown. */
+static void seen_samples_fade(void **state)
+{
+    (void)state;
+    toy->pid_count = 1;
+    gpu_test_start(&test);
+    toy->sample_count = 1;
+    toy->samples[0] = (struct toy_sample){100, 7000000, 10, 0, 0, 0};
+    assert_int_equal(read_load(0), 10);
+    gpu_test_pass(&test, 500);
+    assert_int_equal(read_load(0), 10);
+    gpu_test_pass(&test, 2000);
+    assert_int_equal(read_load(0), PERCENT_ABSENT);
+    toy->samples[0].time_stamp_us++;
+    assert_int_equal(read_load(0), 10);
+    toy->sample_count = 0;
+    assert_int_equal(read_load(0), 10);
+    gpu_test_pass(&test, 2500);
+    assert_int_equal(read_load(0), PERCENT_ABSENT);
+}
+
+static void ring_larger_than_the_buffer_is_read(void **state)
+{
+    (void)state;
+    toy->pid_count = 40;
+    gpu_test_start(&test);
+    toy->sample_count = TOY_MAX_SAMPLES;
+    for (uint32_t i = 0; i < TOY_MAX_SAMPLES; i++)
+        toy->samples[i] = (struct toy_sample){100 + i % 40, 5000000 + i, i % 101, 0, 0, 0};
+    assert_int_equal(read_load(0), 280 % 101); /* the last multiple of 40 below 300 */
+    assert_int_equal(test.snapshot.entries[19].util_sm_percent, 299 % 101);
+    assert_int_equal(test.snapshot.entries[20].util_sm_percent, 260 % 101);
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -482,6 +542,9 @@ int main(void)
         CASE(lists_of_every_stride_are_read),
         CASE(growing_list_is_followed),
         CASE(list_that_never_fits_is_given_up),
+        CASE(newest_samples_count_once),
+        CASE(seen_samples_fade),
+        CASE(ring_larger_than_the_buffer_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,18 @@ static void mode_off_has_no_instances(void **state)
     assert_int_equal(gpu_test_count_calls(&test, "nvmlDeviceGetMigDeviceHandleByIndex", -2), 0);
 }
 
+/* Refused memory makes a GPU one of unified memory, but an instance just one that does not say. */
+static void instance_is_never_unified(void **state)
+{
+    (void)state;
+    start(SCENARIO("1,1", TWO,
+                   ",\"faults\":[{\"device\":\"g0\",\"fn\":\"nvmlDeviceGetMemoryInfo*\",\"rc\":3}]"));
+    assert_int_equal(gpu_test_device(&test, 0)->flags, DEVICE_UNIFIED_MEMORY);
+    assert_int_equal(gpu_test_device(&test, 1)->kind, DEVICE_MIG);
+    assert_int_equal(gpu_test_device(&test, 1)->flags, 0);
+    assert_false(gpu_test_has(&test, 1, FIELD_MEM_TOTAL_BYTES));
+}
+
 /* Who may not see the parent's aggregate figures still sees the instances. */
 static void refused_parent_keeps_its_instances(void **state)
 {
@@ -177,6 +189,7 @@ int main(void)
         cmocka_unit_test_teardown(instances_stand_behind_their_parent, tear_down),
         cmocka_unit_test_teardown(layout_is_not_asked_for_all_the_time, tear_down),
         cmocka_unit_test_teardown(mode_off_has_no_instances, tear_down),
+        cmocka_unit_test_teardown(instance_is_never_unified, tear_down),
         cmocka_unit_test_teardown(refused_parent_keeps_its_instances, tear_down),
         cmocka_unit_test_teardown(lost_parent_takes_its_instances_along, tear_down),
         cmocka_unit_test_teardown(change_event_is_followed, tear_down),

@@ -35,6 +35,8 @@ EXPORT int nvmlDeviceGetUUID(void *handle, char *uuid, unsigned len);
 EXPORT int nvmlDeviceGetPciInfo(void *handle, void *info);
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *handle, uint32_t *count, void *infos);
 
+EXPORT int nvmlDeviceGetProcessUtilization(void *handle, void *samples, uint32_t *count, uint64_t since);
+
 struct toy_state *toy_nvml_state(void)
 {
     return &state;
@@ -141,4 +143,19 @@ int nvmlDeviceGetComputeRunningProcesses_v2(void *handle, uint32_t *count, void 
     for (uint32_t i = 0; i < state.pid_count; i++)
         write_entry((uint8_t *)infos + (uint64_t)i * state.stride, state.first_pid + i);
     return 0;
+}
+
+int nvmlDeviceGetProcessUtilization(void *handle, void *samples, uint32_t *count, uint64_t since)
+{
+    uint32_t room = *count;
+    int code;
+
+    (void)since;
+    if (!device_of(handle, &code))
+        return code;
+    *count = state.sample_count;
+    if (room < state.sample_count)
+        return 7;
+    memcpy(samples, state.samples, state.sample_count * sizeof(state.samples[0]));
+    return state.sample_count ? 0 : 6;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define TOY_MAX_DEVICES 8
+#define TOY_MAX_SAMPLES 300
 
 struct toy_device {
     char uuid[40];
@@ -33,6 +34,14 @@ struct toy_state {
     uint32_t pid_count;
     uint32_t first_pid;
     unsigned list_calls;
+
+    /* What every device's ring of utilisation samples holds, old ones included, whoever asks. */
+    struct toy_sample {
+        uint32_t pid;
+        uint64_t time_stamp_us;
+        uint32_t sm, memory, encoder, decoder;
+    } samples[TOY_MAX_SAMPLES];
+    uint32_t sample_count;
 };
 
 #endif
