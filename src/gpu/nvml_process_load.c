@@ -86,8 +86,7 @@ static void keep_newest(struct nvml_device *device)
     device->load_count = kept;
 }
 
-/* Leaves only samples of processes, newer than the last reading, in the buffer. Returns whether any is left.
- */
+/* Leaves only what is newer than the last reading, of processes, in the buffer. False if nothing is. */
 static bool drop_seen(struct nvml_source *source, struct nvml_device *device, uint32_t *count)
 {
     uint32_t kept = 0;
@@ -169,6 +168,10 @@ int nvml_process_load_read(struct nvml_source *source, struct nvml_device *devic
             return -ENOMEM;
     } else if (code != NVML_ERROR_NOT_FOUND || instant_since_ns(now, device->load_read_at) > LOADS_KEPT_NS) {
         device->load_count = 0;
+        /* The ring holds ten seconds: nothing for so long may also mean that the driver's clock was set back.
+         */
+        if (instant_since_ns(now, device->load_read_at) > NVML_ASK_AGAIN_NS)
+            device->load_seen_us = 0;
     }
     show_loads(device);
     return 0;
