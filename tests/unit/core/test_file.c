@@ -45,15 +45,20 @@ static void long_files_are_read_up_to_the_limit(void **state)
 
 static void short_files_are_read_into_a_buffer(void **state)
 {
-    char buf[8];
+    _cleanup_(cleanup_close) int fd = memfd_create("file", MFD_CLOEXEC);
+    char buf[8], path[64];
     size_t len = 99;
 
     (void)state;
-    assert_int_equal(file_read(AT_FDCWD, "/proc/self/comm", buf, 5, &len), 0);
-    assert_int_equal(len, 5);
-    assert_memory_equal(buf, "test_", 5);
-    assert_int_equal(file_read(AT_FDCWD, "/dev/null", buf, sizeof(buf), &len), 0);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    assert_int_equal(file_read(AT_FDCWD, path, buf, sizeof(buf), &len), 0);
     assert_int_equal(len, 0);
+    assert_int_equal(write(fd, "python", 6), 6);
+    assert_int_equal(file_read(AT_FDCWD, path, buf, 5, &len), 0);
+    assert_int_equal(len, 5);
+    assert_memory_equal(buf, "pytho", 5);
+    assert_int_equal(file_read(AT_FDCWD, path, buf, sizeof(buf), &len), 0);
+    assert_int_equal(len, 6);
 }
 
 static void what_cannot_be_read_says_why(void **state)
