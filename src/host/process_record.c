@@ -12,6 +12,8 @@
 
 /* Below this the kernel's tick of 10 ms makes a CPU share too coarse. */
 #define CPU_WINDOW_MIN_NS (100 * NS_PER_MS)
+#define CPU_LIFE_MIN_NS   NS_PER_S /* a younger process is averaged over a second: its start says nothing yet \
+                                    */
 
 /* A process may give itself a title at any time (setproctitle). */
 #define COMMAND_INTERVAL_NS (5 * NS_PER_S)
@@ -106,7 +108,7 @@ static void note_cpu(struct process_record *record, const struct process_reader 
 
     if (first) {
         window_ns = clock_ns(CLOCK_BOOTTIME) - start_ns(&record->process, reader);
-        window_ns = window_ns > reader->tick_ns ? window_ns : reader->tick_ns;
+        window_ns = window_ns > CPU_LIFE_MIN_NS ? window_ns : CPU_LIFE_MIN_NS;
         used = ticks;
     } else if (window_ns < CPU_WINDOW_MIN_NS) {
         return;

@@ -20,7 +20,7 @@ static void put_field(struct json_writer *json, const char *key, const struct de
     int64_t value;
 
     json_key(json, key);
-    if (shown_memory(device, false, field, &value))
+    if (shown_gpustat_value(device, field, &value))
         json_signed(json, value / unit);
     else
         json_null(json);

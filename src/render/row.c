@@ -134,7 +134,8 @@ static void put_memory_figure(struct table *table, const struct device *device, 
                               size_t width, enum paint paint)
 {
     int64_t bytes = 0;
-    bool present = shown_memory(device, table_is_clustat(table), field, &bytes);
+    bool present = table_is_clustat(table) ? shown_value(device, field, &bytes)
+                                           : shown_gpustat_value(device, field, &bytes);
 
     if (!present)
         paint = PAINT_FAINT;

@@ -55,11 +55,17 @@ uint64_t shown_age_us(const struct view_node *node, const struct device *device,
     return sum;
 }
 
-bool shown_memory(const struct device *device, bool with_unified, enum device_field field, int64_t *ret_bytes)
+static bool is_memory(enum device_field field)
 {
-    if (device->flags & DEVICE_UNIFIED_MEMORY && !with_unified)
+    return field == FIELD_MEM_TOTAL_BYTES || field == FIELD_MEM_USED_BYTES ||
+           field == FIELD_MEM_RESERVED_BYTES;
+}
+
+bool shown_gpustat_value(const struct device *device, enum device_field field, int64_t *ret_value)
+{
+    if (device->flags & DEVICE_UNIFIED_MEMORY && is_memory(field))
         return false;
-    return shown_value(device, field, ret_bytes);
+    return shown_value(device, field, ret_value);
 }
 
 struct text shown_user(const struct view *view, const struct process *process, char number[11])

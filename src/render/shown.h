@@ -46,11 +46,8 @@ bool shown_value(const struct device *device, enum device_field field, int64_t *
 /* Age of a group of values at the time of display; AGE_NEVER if never read. */
 uint64_t shown_age_us(const struct view_node *node, const struct device *device, enum field_group group);
 
-/*
- * Memory as gpustat shows it (mark = false: unified memory is absent) or as clustat does. In bytes.
- */
-bool shown_memory(const struct device *device, bool with_unified, enum device_field field,
-                  int64_t *ret_bytes);
+/* The same as gpustat would have it: the system's figures for unified memory are absent. */
+bool shown_gpustat_value(const struct device *device, enum device_field field, int64_t *ret_value);
 
 /* The name of a process's user, else the uid in decimal (written to `number`), else absent. */
 struct text shown_user(const struct view *view, const struct process *process, char number[11]);

@@ -117,6 +117,23 @@ static void cpu_is_measured_between_refreshes(void **state)
     fake_proc_remove(&proc, "");
 }
 
+static void a_young_process_is_averaged_over_a_second(void **state)
+{
+    /* 70 ms of processor time within the first 100 ms of its life. */
+    const uint64_t used = (uint64_t)(70 * NS_PER_MS / TICK_NS);
+    struct fake_process process = {12, "python", 'S', used, ticks_ago(100 * NS_PER_MS), 1000, 9, NULL};
+    struct fake_proc proc;
+    struct process_table *table;
+
+    (void)state;
+    fake_proc_init(&proc);
+    fake_proc_put(&proc, &process);
+    table = new_table(proc.root, COMMAND_LINE_FULL, 8);
+    assert_in_range(process_table_refresh(table, 12, start)->cpu_permille, 60, 70);
+    process_table_free(table);
+    fake_proc_remove(&proc, "");
+}
+
 static void a_recycled_pid_gets_nothing_of_the_old_process(void **state)
 {
     struct fake_process process = {12, "python", 'S', 5000, 4000, 1000, 9, "0::/slurm/uid_1/job_7/step_0\n"};
@@ -558,6 +575,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_read_at_first_sight),
         cmocka_unit_test(cpu_is_measured_between_refreshes),
+        cmocka_unit_test(a_young_process_is_averaged_over_a_second),
         cmocka_unit_test(a_recycled_pid_gets_nothing_of_the_old_process),
         cmocka_unit_test(command_line_forms),
         cmocka_unit_test(the_command_line_is_read_anew_when_it_may_have_changed),

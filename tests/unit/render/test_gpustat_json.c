@@ -174,6 +174,35 @@ static void only_the_ids_wanted(void **state)
            "}\n");
 }
 
+static void unified_memory_hides_nothing_else(void **state)
+{
+    (void)state;
+    expect("node h\ndriver 1\ndevice 0 NVIDIA GB10\nunified\nmemory_used_bytes 1048576\nmemory_total_bytes "
+           "1048576\ntemperature_c 45\nutilization_gpu_percent 12\npower_mw 14500\n",
+           "{\n"
+           "    \"hostname\": \"h\",\n"
+           "    \"driver_version\": \"1\",\n"
+           "    \"query_time\": \"2026-11-30T19:47:17.009893\",\n"
+           "    \"gpus\": [\n"
+           "        {\n"
+           "            \"index\": 0,\n"
+           "            \"name\": \"NVIDIA GB10\",\n"
+           "            \"uuid\": null,\n"
+           "            \"temperature.gpu\": 45,\n"
+           "            \"fan.speed\": null,\n"
+           "            \"memory.used\": null,\n"
+           "            \"memory.total\": null,\n"
+           "            \"utilization.gpu\": 12,\n"
+           "            \"utilization.enc\": null,\n"
+           "            \"utilization.dec\": null,\n"
+           "            \"power.draw\": 14,\n"
+           "            \"enforced.power.limit\": null,\n"
+           "            \"processes\": []\n"
+           "        }\n"
+           "    ]\n"
+           "}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +210,7 @@ int main(void)
         cmocka_unit_test(nothing),
         cmocka_unit_test(several_nodes),
         cmocka_unit_test(only_the_ids_wanted),
+        cmocka_unit_test(unified_memory_hides_nothing_else),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
