@@ -5,8 +5,10 @@
  */
 #include "gpu/nvml_source.h"
 
-#define MIG_CHECK_NS   (5 * NS_PER_S)
-#define BAD_CHECKS_MAX 3 /* in a row; then the library is given up */
+#define MIG_CHECK_NS (5 * NS_PER_S)
+/* In a row; then the library is given up. Devices may come back by themselves, and rows tell of them. */
+#define BAD_CHECKS_MAX  3
+#define LOST_CHECKS_MAX 10
 
 static int give_up(struct nvml_source *source, enum node_fault fault, int code)
 {
@@ -133,7 +135,7 @@ int nvml_check(struct nvml_source *source, struct instant now)
             return r;
     }
     if (lost_everything(source)) {
-        if (++source->lost_checks >= BAD_CHECKS_MAX)
+        if (++source->lost_checks >= LOST_CHECKS_MAX)
             return SOURCE_RESTART;
     } else {
         source->lost_checks = 0;

@@ -269,12 +269,10 @@ static void remember_identity(struct nvml_device *device)
         memcpy(device->identity, device->uuid, sizeof(device->identity));
 }
 
-void nvml_device_find(struct nvml_source *source, struct nvml_device *device, struct instant now)
+void nvml_device_use(struct nvml_source *source, struct nvml_device *device, struct instant now)
 {
-    int code = look_up(source, device);
+    int code = nvml_device_read_static(source, device, now);
 
-    if (code == NVML_SUCCESS)
-        code = nvml_device_read_static(source, device, now);
     if (code == NVML_SUCCESS && !is_same_device(device)) {
         source->relist = true;
         device->identity[0] = '\0';
@@ -295,6 +293,16 @@ void nvml_device_find(struct nvml_source *source, struct nvml_device *device, st
     device->was_ok = true;
     device->unsupported = 0;
     device->mig_due = true;
+}
+
+void nvml_device_find(struct nvml_source *source, struct nvml_device *device, struct instant now)
+{
+    int code = look_up(source, device);
+
+    if (code == NVML_SUCCESS)
+        nvml_device_use(source, device, now);
+    else
+        nvml_device_fail(device, code, now);
 }
 
 void nvml_device_verify(struct nvml_source *source, struct nvml_device *device, struct instant now)

@@ -30,29 +30,6 @@ static struct nvml_device *take_instance(struct nvml_device **list, uint32_t cou
     return NULL;
 }
 
-/* Puts the handle to use: reads what the instance is, and keeps what is known if it is still the same one. */
-static void use_handle(struct nvml_source *source, struct nvml_device *instance, void *handle,
-                       struct instant now)
-{
-    bool failed = instance->model.state == DEVICE_FAULT;
-    int code;
-
-    instance->handle = handle;
-    code = nvml_device_read_static(source, instance, now);
-    if (code == NVML_SUCCESS && failed) {
-        code = nvml_values_read_memory(source, instance);
-        code = nvml_code_is_loss(code) ? code : NVML_SUCCESS;
-    }
-    if (code != NVML_SUCCESS) {
-        nvml_device_fail(instance, code, now);
-        return;
-    }
-    instance->model.state = DEVICE_OK;
-    instance->model.fault_code = 0;
-    if (text_is_present(instance->model.uuid))
-        memcpy(instance->identity, instance->uuid, sizeof(instance->identity));
-}
-
 /* Same handle and same UUID as before: nothing to read again. */
 static bool is_unchanged(struct nvml_source *source, struct nvml_device *instance, void *handle)
 {
@@ -95,9 +72,10 @@ static int look_at_place(struct nvml_source *source, struct nvml_device *gpu, ui
     instance->parent = gpu;
     instance->model.kind = DEVICE_MIG;
     instance->model.mig_index = place;
+    instance->handle = handle;
     if (take_old)
-        instance->model.state = take_old->model.state;
-    use_handle(source, instance, handle, now);
+        instance->model.state = take_old->model.state; /* one that had failed has to prove itself */
+    nvml_device_use(source, instance, now);
     if (take_old && strcmp(take_old->identity, instance->identity) == 0)
         nvml_device_inherit(source, instance, take_old);
     else

@@ -209,9 +209,12 @@ void nvml_device_fail(struct nvml_device *device, int code, struct instant now);
 int nvml_device_read_static(struct nvml_source *source, struct nvml_device *device, struct instant now);
 
 /*
- * Looks up the handle (by PCI bus id where that is known, else by index) and reads what a working device must
- * answer. Sets state and fault. Sets source->relist if another device answers now.
+ * Reads over a new handle what a working device must answer. Sets state and fault. Sets source->relist if
+ * another device answers now.
  */
+void nvml_device_use(struct nvml_source *source, struct nvml_device *device, struct instant now);
+
+/* Looks up the handle of a GPU, by PCI bus id where that is known, else by index, and uses it. */
 void nvml_device_find(struct nvml_source *source, struct nvml_device *device, struct instant now);
 
 /* Asks whether the handle still leads to this device; fails it or finds it again if not. */
