@@ -90,9 +90,7 @@ static void reading_past_the_end_sticks(void **state)
     assert_int_equal(read_u8(&reader), 0);
     nested = read_nested(&reader, 1);
     assert_true(nested.failed);
-    reader = reader_over("\x02"
-                         "abc",
-                         4);
+    reader = reader_over("\2abc", 4);
     assert_null(read_text(&reader, 1).bytes); /* above the cap */
     assert_true(reader.failed);
 }

@@ -118,7 +118,6 @@ static void every_changed_byte_survives(void **state)
 #define PROCESS_7        "\x07\0\0\0\x06" "\x01\x04\x07\0\0\0"
 #define FACTS_7          "\x03\0\0\0\x0b" "\x01\x09\x07\0\0\0\0\0\0\0\0"
 
-
 /* Two devices in a section that has room for one record of a byte. */
 #define MORE_THAN_BYTES NODE "\x05\0\0\0\x02" "\x02\0" "\x02\0\0\0\x02" "\x02\0" NO_ENTRY NO_PROCESS NO_FACTS
 /* clang-format on */
@@ -141,10 +140,10 @@ static void good_bodies_are_accepted(void **state)
         MADE("an entry without a process", NODE DEVICE_ONE_ENTRY ENTRY_PID_7 NO_PROCESS NO_FACTS),
         MADE("a process", NODE NO_DEVICE NO_ENTRY PROCESS_7 FACTS_7),
         MADE("a process without facts", NODE NO_DEVICE NO_ENTRY PROCESS_7 NO_FACTS),
-        MADE("an entry with its process's pid", NODE DEVICE_ONE_ENTRY "\x06\0\0\0\x05"
-                                                                      "\x01\x03\0\0\x01" PROCESS_7 NO_FACTS),
-        MADE("sections of tomorrow", "\x08\0\0\0\x02"
-                                     "ab" NODE DEVICE NO_ENTRY NO_PROCESS NO_FACTS "\xff\0\0\0\0"),
+        MADE("an entry with its process's pid",
+             NODE DEVICE_ONE_ENTRY "\x06\0\0\0\x05\x01\x03\0\0\x01" PROCESS_7 NO_FACTS),
+        MADE("sections of tomorrow",
+             "\x08\0\0\0\x02zz" NODE DEVICE NO_ENTRY NO_PROCESS NO_FACTS "\xff\0\0\0\0"),
     };
     struct snapshot decoded;
 
@@ -171,53 +170,42 @@ static void bad_bodies_are_refused(void **state)
         MADE("no processes", NODE NO_DEVICE NO_ENTRY NO_FACTS),
         MADE("no facts of processes", NODE NO_DEVICE NO_ENTRY NO_PROCESS),
         MADE("a section twice", NODE NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS NO_FACTS),
-        MADE("a section longer than the body", NODE NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS "\x08\0\0\0\x02"
-                                                                                           "a"),
-        MADE("a section of 4 GiB", NODE NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS "\x08\xff\xff\xff\xff"
-                                                                               "a"),
-        MADE("node readings too short", "\x04\0\0\0\x0d"
-                                        "\0\0\0\0\0\0\0\x01\0\0\0\0\0"
-                                        "\x01\0\0\0\x03"
-                                        "\0\0\0" NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS),
-        MADE("node facts too short", "\x04\0\0\0\x0e"
-                                     "\0\0\0\0\0\0\0\x01\0\0\0\0\0\0"
-                                     "\x01\0\0\0\x02"
-                                     "\0\0" NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS),
-        MADE("a fault code beyond 32 bits", "\x04\0\0\0\x12"
-                                            "\0\0\0\0\x80\x80\x80\x80\x20\0\0\x01\0\0\0\0\0\0"
-                                            "\x01\0\0\0\x03"
-                                            "\0\0\0" NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS),
+        MADE("a section longer than the body", NODE NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS "\x08\0\0\0\x02z"),
+        MADE("a section of 4 GiB", NODE NO_DEVICE NO_ENTRY NO_PROCESS NO_FACTS "\x08\xff\xff\xff\xffz"),
+        MADE("node readings too short",
+             "\x04\0\0\0\x0d\0\0\0\0\0\0\0\x01\0\0\0\0\0\x01\0\0\0\x03\0\0\0" NO_DEVICE NO_ENTRY NO_PROCESS
+                 NO_FACTS),
+        MADE("node facts too short",
+             "\x04\0\0\0\x0e\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\x01\0\0\0\x02\0\0" NO_DEVICE NO_ENTRY NO_PROCESS
+                 NO_FACTS),
+        MADE("a fault code beyond 32 bits",
+             "\x04\0\0\0\x12\0\0\0\0\x80\x80\x80\x80\x20\0\0\x01\0\0\0\0\0\0\x01\0\0\0\x03\0\0\0" NO_DEVICE
+                 NO_ENTRY NO_PROCESS NO_FACTS),
         MADE("more devices than bytes", MORE_THAN_BYTES),
-        MADE("a device without facts", NODE "\x05\0\0\0\x08"
-                                            "\x01\x06\0\0\0\0\0\0"
-                                            "\x02\0\0\0\x01\0" NO_ENTRY NO_PROCESS NO_FACTS),
+        MADE("a device without facts",
+             NODE "\x05\0\0\0\x08\x01\x06\0\0\0\0\0\0\x02\0\0\0\x01\0" NO_ENTRY NO_PROCESS NO_FACTS),
         MADE("facts without a device", NODE "\x05\0\0\0\x01\0" DEVICE_FACTS NO_ENTRY NO_PROCESS NO_FACTS),
         MADE("an entry of no device", NODE DEVICE ENTRY_PID_7 NO_PROCESS NO_FACTS),
         MADE("a device with an entry too many", NODE DEVICE_ONE_ENTRY NO_ENTRY NO_PROCESS NO_FACTS),
         MADE("an entry with neither pid nor process",
-             NODE DEVICE_ONE_ENTRY "\x06\0\0\0\x05"
-                                   "\x01\x03\0\0\0" PROCESS_7 NO_FACTS),
+             NODE DEVICE_ONE_ENTRY "\x06\0\0\0\x05\x01\x03\0\0\0" PROCESS_7 NO_FACTS),
         MADE("an entry whose process is not there",
-             NODE DEVICE_ONE_ENTRY "\x06\0\0\0\x05"
-                                   "\x01\x03\0\0\x02" PROCESS_7 NO_FACTS),
+             NODE DEVICE_ONE_ENTRY "\x06\0\0\0\x05\x01\x03\0\0\x02" PROCESS_7 NO_FACTS),
         MADE("facts of a process that is not there", NODE NO_DEVICE NO_ENTRY NO_PROCESS FACTS_7),
-        MADE("facts of a process twice",
-             NODE NO_DEVICE NO_ENTRY PROCESS_7 "\x03\0\0\0\x15"
-                                               "\x02\x09\x07\0\0\0\0\0\0\0\0\x09\x07\0\0\0\0\0\0\0\0"),
+        MADE("facts of a process twice", NODE NO_DEVICE NO_ENTRY PROCESS_7
+             "\x03\0\0\0\x15\x02\x09\x07\0\0\0\0\0\0\0\0\x09\x07\0\0\0\0\0\0\0\0"),
         MADE("facts of an earlier process with that pid",
-             NODE NO_DEVICE NO_ENTRY PROCESS_7 "\x03\0\0\0\x0b"
-                                               "\x01\x09\x07\x01\0\0\0\0\0\0\0"),
-        MADE("bytes behind the last record", NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x07"
-                                                                     "\x01\x04\x07\0\0\0\0" NO_FACTS),
-        MADE("a record longer than its section", NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x06"
-                                                                         "\x01\x05\x07\0\0\0" NO_FACTS),
-        MADE("facts of 129 devices, none there", NODE "\x05\0\0\0\x01\0"
-                                                      "\x02\0\0\0\x02"
-                                                      "\x81\x01" NO_ENTRY NO_PROCESS NO_FACTS),
-        MADE("facts of 8193 processes, none there", NODE NO_DEVICE NO_ENTRY NO_PROCESS "\x03\0\0\0\x02"
-                                                                                       "\x81\x40"),
-        MADE("a pid beyond 32 bits", NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x0a"
-                                                             "\x01\x08\x80\x80\x80\x80\x10\0\0\0" NO_FACTS),
+             NODE NO_DEVICE NO_ENTRY PROCESS_7 "\x03\0\0\0\x0b\x01\x09\x07\x01\0\0\0\0\0\0\0"),
+        MADE("bytes behind the last record",
+             NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x07\x01\x04\x07\0\0\0\0" NO_FACTS),
+        MADE("a record longer than its section",
+             NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x06\x01\x05\x07\0\0\0" NO_FACTS),
+        MADE("facts of 129 devices, none there",
+             NODE "\x05\0\0\0\x01\0\x02\0\0\0\x02\x81\x01" NO_ENTRY NO_PROCESS NO_FACTS),
+        MADE("facts of 8193 processes, none there",
+             NODE NO_DEVICE NO_ENTRY NO_PROCESS "\x03\0\0\0\x02\x81\x40"),
+        MADE("a pid beyond 32 bits",
+             NODE NO_DEVICE NO_ENTRY "\x07\0\0\0\x0a\x01\x08\x80\x80\x80\x80\x10\0\0\0" NO_FACTS),
     };
     struct snapshot decoded;
 

@@ -153,6 +153,8 @@ static int teardown_decoded(void **state)
     return 0;
 }
 
+#define ZEROS_8 "\0\0\0\0\0\0\0\0"
+
 static void unknown_fields_are_skipped(void **state)
 {
     struct snapshot *decoded = *state;
@@ -162,32 +164,15 @@ static void unknown_fields_are_skipped(void **state)
 
     /* Fields 0, 63, 72 and 255 with the values 42, 300, 5 and 6. */
     PART(&parts, device_readings, 3,
-         "\0\0"
-         "\x20"
-         "\x01\0\0\0\0\0\0\x80"
-         "\0\x01\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\x80"
-         "\x2a"
-         "\xac\x02"
-         "\x05"
-         "\x06"
-         "\0\0\x01");
+         "\0\0\x20\x01\0\0\0\0\0\0\x80\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x80\x2a\xac\x02\x05"
+         "\x06\0\0\x01");
     assert_int_equal(decode_parts(&parts, decoded), 0);
     values = &decoded->devices[0].values;
     assert_true(values->present == 1);
     assert_true(field_get(values, FIELD_UTIL_GPU_PERCENT, &value) && value == 42);
 
     /* One byte of present bits more than 256 fields need is refused: here with every bit 0. */
-    PART(&parts, device_readings, 3,
-         "\0\0"
-         "\x21"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0"
-         "\0\0\x01");
+    PART(&parts, device_readings, 3, "\0\0\x21" ZEROS_8 ZEROS_8 ZEROS_8 ZEROS_8 "\0\0\0\x01");
     assert_int_equal(decode_parts(&parts, decoded), -EBADMSG);
 }
 
@@ -198,15 +183,8 @@ static void fields_are_taken_from_either_section(void **state)
     struct parts parts = plain_parts();
     int64_t value;
 
-    PART(&parts, device_facts, 2,
-         "\0\0\0\0\0\0\0\0"
-         "\x01\x03"
-         "\x0a\x0b"); /* fields 0 and 1 */
-    PART(&parts, device_readings, 3,
-         "\0\0"
-         "\x01\x06"
-         "\x14\x15"
-         "\0\0\x01"); /* fields 1 and 2 (a total) */
+    PART(&parts, device_facts, 2, "\0\0\0\0\0\0\0\0\x01\x03\x0a\x0b"); /* fields 0 and 1 */
+    PART(&parts, device_readings, 3, "\0\0\x01\x06\x14\x15\0\0\x01");  /* fields 1 and 2 (a total) */
     assert_int_equal(decode_parts(&parts, decoded), 0);
     assert_true(field_get(&decoded->devices[0].values, FIELD_UTIL_GPU_PERCENT, &value) && value == 0x0a);
     assert_true(field_get(&decoded->devices[0].values, FIELD_UTIL_MEMORY_PERCENT, &value) && value == 0x14);
@@ -218,35 +196,15 @@ static void unknown_groups_and_lists_are_dropped(void **state)
     struct snapshot *decoded = *state;
     struct parts parts = plain_parts();
 
-    PART(&parts, device_readings, 3,
-         "\0\0\0"
-         "\x07"
-         "\x02\x03\x04\x05\x06\x07\x08"
-         "\x04"
-         "\0\x02\0\x06"
-         "\x01");
+    PART(&parts, device_readings, 3, "\0\0\0\x07\x02\x03\x04\x05\x06\x07\x08\x04\0\x02\0\x06\x01");
     assert_int_equal(decode_parts(&parts, decoded), 0);
     assert_true(decoded->devices[0].group_age_us[GROUP_STATIC] == 1);
     assert_true(decoded->devices[0].group_age_us[GROUP_SLOW] == 5);
     assert_int_equal(decoded->devices[0].list_code[LIST_GRAPHICS], 1);
     PART(&parts, device_readings, 3, /* as many as may be: 32 of each */
-         "\0\0\0"
-         "\x20"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\x20"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"
-         "\x01");
+         "\0\0\0\x20" ZEROS_8 ZEROS_8 ZEROS_8 ZEROS_8 "\x20" ZEROS_8 ZEROS_8 ZEROS_8 ZEROS_8 "\x01");
     assert_int_equal(decode_parts(&parts, decoded), 0);
-    PART(&parts, device_readings, 3,
-         "\0\0\0"
-         "\x21"
-         "\0\x01");
+    PART(&parts, device_readings, 3, "\0\0\0\x21\0\x01");
     assert_int_equal(decode_parts(&parts, decoded), -EBADMSG);
 }
 
@@ -256,13 +214,7 @@ static void missing_groups_and_lists_are_unread(void **state)
     struct snapshot *decoded = *state;
     struct parts parts = plain_parts();
 
-    PART(&parts, device_readings, 3,
-         "\0\0\0"
-         "\x02"
-         "\x02\x03"
-         "\x01"
-         "\0"
-         "\x01");
+    PART(&parts, device_readings, 3, "\0\0\0\x02\x02\x03\x01\0\x01");
     assert_int_equal(decode_parts(&parts, decoded), 0);
     assert_true(decoded->devices[0].group_age_us[GROUP_HOT] == 2);
     assert_true(decoded->devices[0].group_age_us[GROUP_SLOW] == AGE_NEVER);
@@ -303,15 +255,9 @@ static void unknown_flags_are_ignored(void **state)
 
     PART(&parts, node_readings, 1, "\0\0\xf9\xff\x03\0\0\0\0\x01\0\0\0\0\0\0");
     PART(&parts, device_facts, 2, "\0\0\0\xff\xff\x03\0\0\0\0\0");
-    PART(&parts, entry, 4,
-         "\0\xf0\xff\x03\x01"
-         "their data");
-    PART(&parts, process_facts, 5,
-         "\x07\0\xc0\xff\x03\0\0\0\0\0\0"
-         "their data");
-    PART(&parts, process_readings, 6,
-         "\x07\0\0\xf0\xff\x03"
-         "their data");
+    PART(&parts, entry, 4, "\0\xf0\xff\x03\x01their data");
+    PART(&parts, process_facts, 5, "\x07\0\xc0\xff\x03\0\0\0\0\0\0their data");
+    PART(&parts, process_readings, 6, "\x07\0\0\xf0\xff\x03their data");
     assert_int_equal(decode_parts(&parts, decoded), 0);
     assert_int_equal(decoded->flags, NODE_FIRST_ROUND_DONE);
     assert_int_equal(decoded->devices[0].flags, DEVICE_UNIFIED_MEMORY);
@@ -324,9 +270,7 @@ static void bad_percentages_are_absent(void **state)
     struct snapshot *decoded = *state;
     struct parts parts = plain_parts();
 
-    PART(&parts, entry, 4,
-         "\0\x04\x01"
-         "\x64\x65\xfe\xff");
+    PART(&parts, entry, 4, "\0\x04\x01\x64\x65\xfe\xff");
     assert_int_equal(decode_parts(&parts, decoded), 0);
     assert_int_equal(decoded->entries[0].util_sm_percent, 100);
     assert_int_equal(decoded->entries[0].util_memory_percent, PERCENT_ABSENT);
