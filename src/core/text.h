@@ -42,7 +42,8 @@ struct text text_after_last(struct text text, char c);
  */
 int text_parse_decimal(struct text text, unsigned long long max, unsigned long long *ret_value);
 
-/* Copies as C string into buf (cap > 0), cut where it does not fit or at a NUL byte; always terminated. Returns buf. */
+/* Copies as C string into buf (cap > 0), cut where it does not fit or at a NUL byte; always terminated.
+ * Returns buf. */
 char *text_copy(struct text text, char *buf, size_t cap);
 
 #endif

@@ -18,10 +18,10 @@ enum device_kind {
  */
 enum device_state {
     DEVICE_OK,
-    DEVICE_FAULT,      /* handle or identity cannot be had; fault_code says why (15 lost, 4 no permission ...) */
-    DEVICE_ASLEEP,     /* runtime-suspended and left so; read nothing */
-    DEVICE_LEFT_OUT,   /* a driver call on it hangs; the replacement sampler leaves it out */
-    DEVICE_REMOVED,    /* was there before, the driver no longer lists it */
+    DEVICE_FAULT,  /* handle or identity cannot be had; fault_code says why (15 lost, 4 no permission ...) */
+    DEVICE_ASLEEP, /* runtime-suspended and left so; read nothing */
+    DEVICE_LEFT_OUT, /* a driver call on it hangs; the replacement sampler leaves it out */
+    DEVICE_REMOVED,  /* was there before, the driver no longer lists it */
     DEVICE_STATE_COUNT
 };
 
@@ -30,12 +30,7 @@ enum device_flag {
 };
 
 /* The driver's process lists. */
-enum process_list {
-    LIST_COMPUTE,
-    LIST_GRAPHICS,
-    LIST_MPS,
-    LIST_COUNT
-};
+enum process_list { LIST_COMPUTE, LIST_GRAPHICS, LIST_MPS, LIST_COUNT };
 
 /* Instead of a vendor code in list_code[]: the list has not been read yet; it is not read at all. */
 #define LIST_CODE_UNREAD (-1)

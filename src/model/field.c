@@ -14,7 +14,7 @@ const struct field_info *field_info(enum device_field field)
 const char *field_group_name(enum field_group group)
 {
     static const char *const names[GROUP_COUNT] = {
-        [GROUP_STATIC] = "static", [GROUP_HOT] = "hot",   [GROUP_WARM] = "warm",
+        [GROUP_STATIC] = "static",       [GROUP_HOT] = "hot",   [GROUP_WARM] = "warm",
         [GROUP_PROCESSES] = "processes", [GROUP_SLOW] = "slow",
     };
 

@@ -76,7 +76,7 @@ enum device_field {
 #define X(name, json, group, source) FIELD_##name,
     DEVICE_FIELDS(X)
 #undef X
-    FIELD_COUNT
+        FIELD_COUNT
 };
 
 /* A bit per field fits one word; the wire allows for more. */

@@ -14,8 +14,8 @@ struct process_row {
     unsigned lists;                /* bit (1 << enum process_list) for each list it stands on */
     bool has_mem;
     uint64_t mem_bytes;
-    uint8_t util_sm_percent;       /* PERCENT_ABSENT if unknown */
-    uint32_t gpu_instance_id;      /* INSTANCE_NONE if not MIG */
+    uint8_t util_sm_percent;  /* PERCENT_ABSENT if unknown */
+    uint32_t gpu_instance_id; /* INSTANCE_NONE if not MIG */
     uint32_t compute_instance_id;
 };
 

@@ -1,6 +1,7 @@
 /*
  * Processes: what the driver lists on a device (an entry), and what the host knows of a pid (a process).
- * A process that uses several devices, or stands on several lists of one, has many entries and is one process.
+ * A process that uses several devices, or stands on several lists of one, has many entries and is one
+ * process.
  */
 #ifndef MODEL_PROCESS_H
 #define MODEL_PROCESS_H
@@ -14,8 +15,8 @@
 
 /* One entry of one of the driver's lists, kept as it came. */
 struct process_entry {
-    uint8_t list; /* enum process_list */
-    bool has_mem; /* false: the driver gave no figure (all ones) */
+    uint8_t list;            /* enum process_list */
+    bool has_mem;            /* false: the driver gave no figure (all ones) */
     uint8_t util_sm_percent; /* PERCENT_ABSENT or 0..100, over the last reading's window */
     uint8_t util_memory_percent;
     uint8_t util_encoder_percent;
@@ -50,11 +51,11 @@ enum process_fact {
 struct process {
     uint32_t pid;
     enum process_state state;
-    unsigned facts;          /* enum process_fact */
-    uint32_t uid;            /* real user id */
-    uint64_t start_ticks;    /* since boot, field 22 of /proc/PID/stat; with the pid the process's identity */
-    int64_t start_unix_us;   /* the same as wall-clock time */
-    uint32_t cpu_permille;   /* 1000 = one core fully used */
+    unsigned facts;        /* enum process_fact */
+    uint32_t uid;          /* real user id */
+    uint64_t start_ticks;  /* since boot, field 22 of /proc/PID/stat; with the pid the process's identity */
+    int64_t start_unix_us; /* the same as wall-clock time */
+    uint32_t cpu_permille; /* 1000 = one core fully used */
     uint64_t rss_bytes;
 
     struct text user;         /* name as the node knew it; absent if it did not */

@@ -31,9 +31,9 @@ enum node_fault {
 };
 
 enum node_flag {
-    NODE_FIRST_ROUND_DONE = 1 << 0,  /* every group of every device was tried at least once */
-    NODE_PROC_HIDDEN = 1 << 1,       /* /proc is mounted with hidepid and we are not exempt */
-    NODE_PID_NAMESPACE = 1 << 2,     /* we live in a pid namespace of our own: host processes have no names */
+    NODE_FIRST_ROUND_DONE = 1 << 0, /* every group of every device was tried at least once */
+    NODE_PROC_HIDDEN = 1 << 1,      /* /proc is mounted with hidepid and we are not exempt */
+    NODE_PID_NAMESPACE = 1 << 2,    /* we live in a pid namespace of our own: host processes have no names */
 };
 
 /* A driver (or /proc) call that has been running since before the snapshot. */
@@ -44,19 +44,19 @@ struct pending_call {
 };
 
 struct snapshot {
-    uint64_t sequence;       /* grows with every snapshot of a sampler */
-    int64_t taken_unix_us;   /* wall clock, for display */
-    unsigned flags;          /* enum node_flag */
+    uint64_t sequence;     /* grows with every snapshot of a sampler */
+    int64_t taken_unix_us; /* wall clock, for display */
+    unsigned flags;        /* enum node_flag */
     enum node_fault fault;
-    int32_t fault_code;      /* the vendor's return code behind the fault, 0 if none */
-    struct text fault_text;  /* details for a person; absent if none */
+    int32_t fault_code;     /* the vendor's return code behind the fault, 0 if none */
+    struct text fault_text; /* details for a person; absent if none */
 
     struct text hostname;       /* the kernel's node name, or what overrides it */
     struct text driver_version; /* absent if the call failed */
     struct text nvml_version;
 
     struct pending_call pending;
-    uint32_t driver_time_ppm;  /* share of wall time spent in driver calls, last 10 s, in millionths */
+    uint32_t driver_time_ppm;   /* share of wall time spent in driver calls, last 10 s, in millionths */
     uint32_t unnamed_processes; /* entries whose process cannot be seen from here (namespace, hidepid) */
     uint32_t commands_cut;      /* command lines shortened to keep the frame's size */
     uint32_t entries_left_out;  /* beyond the caps above */

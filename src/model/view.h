@@ -20,11 +20,11 @@ struct view_node {
     struct text addr;          /* "ip:port"; absent in local mode */
     struct text error;         /* what is wrong between us and the node; absent if nothing */
     enum node_state state;
-    int64_t since_unix_us;     /* when the state began; 0 if it does not matter (NODE_UP) */
+    int64_t since_unix_us; /* when the state began; 0 if it does not matter (NODE_UP) */
     bool has_delay;
-    uint64_t delay_us;         /* last measured round trip */
+    uint64_t delay_us; /* last measured round trip */
     uint64_t delay_age_us;
-    uint64_t age_us;           /* of the snapshot at the time of display */
+    uint64_t age_us;                 /* of the snapshot at the time of display */
     const struct snapshot *snapshot; /* NULL: nothing was ever received */
 };
 
@@ -38,8 +38,8 @@ struct view {
     const struct view_node *nodes;
     size_t node_count;
     struct name_source names;
-    struct text hostname;     /* of the machine that shows the view */
-    int64_t now_unix_us;      /* wall clock at display */
+    struct text hostname; /* of the machine that shows the view */
+    int64_t now_unix_us;  /* wall clock at display */
 };
 
 #endif
