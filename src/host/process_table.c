@@ -15,6 +15,7 @@ struct process_table {
     struct process_reader reader;
     uint32_t max_processes;
     bool sees_hidepid, in_pid_namespace;
+    bool hidden_are_missing; /* hidepid=2 and 4: what is hidden looks as if it had ended */
 
     struct process_record **buckets; /* by pid; chained */
     uint32_t bucket_count;           /* a power of two */
@@ -22,17 +23,20 @@ struct process_table {
     struct process_record *oldest, *newest; /* in the order of their last refresh */
 };
 
-/* Our own entry is there, that of process 1 is not: somebody hides other users' processes from us. */
-static bool detect_hidepid(int root_fd)
+/*
+ * Our own entry is there, but that of process 1 cannot be had: somebody hides other users' processes from us.
+ * Returns 0, or how: -ENOENT, or -EPERM for hidepid=1, which shows that there is such a process.
+ */
+static int detect_hidepid(int root_fd)
 {
     _cleanup_(cleanup_close) int fd = -1;
     struct stat st;
     int r;
 
     if (fstatat(root_fd, "self", &st, 0) < 0)
-        return false;
+        return 0;
     r = procfs_open(root_fd, 1, &fd);
-    return r == -ENOENT || r == -EPERM || r == -EACCES;
+    return r == -ENOENT || r == -EPERM ? r : r == -EACCES ? -EPERM : 0;
 }
 
 /* The first pid namespace of a kernel has a fixed inode number (PROC_PID_INIT_INO). */
@@ -47,6 +51,7 @@ static bool detect_pid_namespace(int root_fd)
 int process_table_new(const struct process_table_options *options, struct process_table **ret_table)
 {
     struct process_table *table = calloc(1, sizeof(*table));
+    int hidepid;
 
     if (!table)
         return -ENOMEM;
@@ -58,7 +63,9 @@ int process_table_new(const struct process_table_options *options, struct proces
     table->bucket_count = BUCKETS_FIRST;
     table->max_processes = options->max_processes ? options->max_processes : 1;
     process_reader_init(&table->reader, options);
-    table->sees_hidepid = detect_hidepid(table->reader.root_fd);
+    hidepid = detect_hidepid(table->reader.root_fd);
+    table->sees_hidepid = hidepid < 0;
+    table->hidden_are_missing = hidepid == -ENOENT;
     table->in_pid_namespace = detect_pid_namespace(table->reader.root_fd);
     *ret_table = table;
     return 0;
@@ -157,7 +164,7 @@ static enum process_state unseen_state(const struct process_table *table, const 
 
     if (error != -ENOENT && error != -ESRCH)
         return PROCESS_HIDDEN;
-    return table->sees_hidepid && !seen_before ? PROCESS_HIDDEN : PROCESS_EXITED;
+    return table->hidden_are_missing && !seen_before ? PROCESS_HIDDEN : PROCESS_EXITED;
 }
 
 const struct process *process_table_refresh(struct process_table *table, uint32_t pid, struct instant now)

@@ -41,8 +41,9 @@ void process_table_free(struct process_table *table); /* accepts NULL */
 
 /*
  * Reads a process, or reads again what can change of it. Never fails because of the process: what cannot be
- * read is absent, a pid that does not exist is PROCESS_EXITED (PROCESS_HIDDEN under hidepid, unless we could
- * see it before). An exited process keeps the facts that were read while it lived, without CPU and memory.
+ * read is absent, a pid that does not exist is PROCESS_EXITED (PROCESS_HIDDEN under hidepid=2, unless we
+ * could see it before). An exited process keeps the facts that were read while it lived, without CPU and
+ * memory.
  *
  * CPU is the average since the last refresh that is at least 100 ms old; at first sight, of the process's
  * whole life, as ps(1) shows it.

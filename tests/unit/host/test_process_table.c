@@ -3,7 +3,9 @@
 #include "fake_proc.h"
 
 #include <dirent.h>
-#include <limits.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -503,6 +505,62 @@ static void a_real_child_lives_ends_and_goes(void **state)
     process_table_free(table);
 }
 
+#define NOBODY 65534
+
+/*
+ * What user nobody sees of a /proc that is mounted with `option`: exits with 0 if the state of process 1, of
+ * itself and of a pid that does not exist are as given; with 77 if such a mount is not permitted here.
+ */
+static void look_through_hidepid(const char *root, const char *option, const enum process_state want[3])
+{
+    struct process_table *table;
+    const uint32_t pids[] = {1, (uint32_t)getpid(), 4194304}; /* the last one is above PID_MAX_LIMIT - 1 */
+    int status = 0;
+
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("proc", root, "proc", 0, option) < 0 || chmod(root, 0755) < 0 || setgroups(0, NULL) < 0 ||
+        setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+        _exit(77);
+    prctl(PR_SET_DUMPABLE, 1);
+    table = new_table(root, COMMAND_LINE_FULL, 8);
+    for (int i = 0; i < 3; i++) {
+        if (process_table_refresh(table, pids[i], start)->state != want[i])
+            status = i + 1;
+    }
+    if (!process_table_sees_hidepid(table))
+        status = 4;
+    _exit(status);
+}
+
+static void the_kernel_s_hidepid_is_recognised(void **state)
+{
+    static const struct {
+        const char *option;
+        enum process_state want[3];
+    } mounts[] = {
+        {"hidepid=1", {PROCESS_HIDDEN, PROCESS_RUNNING, PROCESS_EXITED}},
+        {"hidepid=2", {PROCESS_HIDDEN, PROCESS_RUNNING, PROCESS_HIDDEN}},
+    };
+
+    struct fake_proc mount_point;
+    int status = 0;
+
+    (void)state;
+    fake_proc_init(&mount_point);
+    for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && status == 0; i++) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0)
+            look_through_hidepid(mount_point.root, mounts[i].option, mounts[i].want);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+    }
+    fake_proc_remove(&mount_point, "");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* needs root */
+    assert_int_equal(status, 0);
+}
+
 static unsigned count_open_files(void)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -588,6 +646,7 @@ int main(void)
         cmocka_unit_test(the_least_recently_refreshed_makes_room),
         cmocka_unit_test(many_processes_are_found_again),
         cmocka_unit_test(a_real_child_lives_ends_and_goes),
+        cmocka_unit_test(the_kernel_s_hidepid_is_recognised),
         cmocka_unit_test(nothing_leaks),
     };
 
