@@ -1,7 +1,9 @@
 """Init and shutdown, handles, forks, faults, the lock and the call log."""
 import ctypes
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -357,6 +359,42 @@ def test_freeze_file(fake, tmp_path):
     assert [row[1] for row in one.log()][-1] == 0
     os.kill(child.pid, signal.SIGKILL)
     os.waitpid(child.pid, 0)
+    os.close(child.pipe)
+
+
+@pytest.fixture
+def freezable(tmp_path):
+    """A mounted file system of its own, thawed and unmounted at the end; skips where that is not allowed."""
+    image, folder = tmp_path / 'image', tmp_path / 'mounted'
+    folder.mkdir()
+    with open(image, 'wb') as file:
+        file.truncate(16 << 20)
+    if os.getuid() != 0 or not shutil.which('fsfreeze') or not shutil.which('mkfs.ext4'):
+        pytest.skip('needs root, fsfreeze and mkfs.ext4')
+    subprocess.run(['mkfs.ext4', '-q', image], check=True)
+    if subprocess.run(['mount', '-o', 'loop', image, folder], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip('cannot mount here')
+    yield folder
+    subprocess.run(['fsfreeze', '-u', folder], stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(['umount', folder], check=True)
+
+
+def process_state(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as file:
+        return file.read().rsplit(')', 1)[1].split()[0]
+
+
+@pytest.mark.root
+def test_a_call_that_cannot_be_killed(fake, freezable):
+    (freezable / 'file').write_bytes(b'')
+    subprocess.run(['fsfreeze', '-f', freezable], check=True)
+    one = fake(scenario(faults=[{'hang': 'forever', 'fn': COUNT}]), FAKE_NVML_FREEZE_FILE=str(freezable / 'file'))
+    child = one.start(lambda nvml: [nvml.call('nvmlInit_v2'), nvml.number(COUNT)])
+    until(lambda: process_state(child.pid) == 'D')
+    os.kill(child.pid, signal.SIGKILL)
+    assert os.waitpid(child.pid, os.WNOHANG) == (0, 0) and process_state(child.pid) == 'D'
+    subprocess.run(['fsfreeze', '-u', freezable], check=True)
+    assert os.WTERMSIG(os.waitpid(child.pid, 0)[1]) == signal.SIGKILL
     os.close(child.pipe)
 
 
