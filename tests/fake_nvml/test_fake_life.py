@@ -449,16 +449,16 @@ def test_every_export_is_logged_under_its_own_name(fake):
 
 
 def test_time_zero_is_the_first_init(fake):
-    content = scenario(device(utilization={'gpu': {'steps': [[0, 1], [0.25, 2]]}}))
+    content = scenario(device(utilization={'gpu': {'steps': [[0, 1], [0.5, 2]]}}))
     one = fake(content)
 
     def body(nvml):
-        time.sleep(0.3)  # before the first init: must not count
+        time.sleep(0.6)  # before the first init: must not count
         seen = []
         for _ in range(2):  # a second init does not move it
             with nvml.initialised():
                 seen.append(nvml.struct('nvmlDeviceGetUtilizationRates', UTILIZATION, nvml.device(0))[1]['gpu'])
-                end = time.monotonic() + 0.26
+                end = time.monotonic() + 0.51
                 until(lambda end=end: time.monotonic() > end)
         return seen
     assert one.run(body) == [1, 2]
