@@ -517,7 +517,7 @@ static void look_through_hidepid(const char *root, const char *option, const enu
     const uint32_t pids[] = {1, (uint32_t)getpid(), 4194304}; /* the last one is above PID_MAX_LIMIT - 1 */
     int status = 0;
 
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, "") < 0 ||
         mount("proc", root, "proc", 0, option) < 0 || chmod(root, 0755) < 0 || setgroups(0, NULL) < 0 ||
         setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
         _exit(77);
