@@ -28,7 +28,7 @@ def three_devices():
 def symbol_table():
     """src/gpu/nvml_symbols.h: short name -> (kind, names)."""
     source = (TOP / 'src/gpu/nvml_symbols.h').read_text().replace('\\\n', '')
-    rows = re.findall(r'X\((\w+), (REQUIRED|OPTIONAL|SPARE), \([^"]*\), ((?:"\w+"[,\s]*)+)\)', source)
+    rows = re.findall(r'X\((\w+), (REQUIRED|OPTIONAL|SPARE), \([^"]*\),\s*((?:"\w+"[,\s]*)+)\)', source)
     return {name: (kind, re.findall(r'"(\w+)"', names)) for name, kind, names in rows}
 
 
