@@ -59,33 +59,31 @@ static void put_bash_name(struct buffer *out, const struct option_spec *spec, co
     buffer_printf(out, " %s", name);
 }
 
-/* The case of an option whose value is the word before the cursor. */
+/* What fills COMPREPLY for a value; nothing for numbers. */
+static void put_bash_value(struct buffer *out, const struct option_spec *spec)
+{
+    static const char *const actions[] = {
+        [VALUE_NONE] = NULL, [VALUE_CHOICE] = NULL,        [VALUE_NUMBER] = NULL,
+        [VALUE_USER] = "-u", [VALUE_HOST] = "-A hostname", [VALUE_FILE] = "-f",
+    };
+
+    if (spec->value == VALUE_CHOICE) {
+        buffer_put_string(out, "            COMPREPLY=($(compgen -W \"");
+        put_choices(out, spec);
+        buffer_put_string(out, "\" -- \"$cur\"))\n");
+    } else if (actions[spec->value]) {
+        buffer_printf(out, "            COMPREPLY=($(compgen %s -- \"$cur\"))\n", actions[spec->value]);
+    }
+}
+
+/* The case of an option whose value is the word at the cursor. */
 static void put_bash_case(struct buffer *out, const struct option_spec *spec)
 {
     buffer_put_string(out, "        ");
     put_names(out, spec, "|");
-    buffer_put_string(out, ")\n            ");
-    switch (spec->value) {
-    case VALUE_CHOICE:
-        buffer_put_string(out, "COMPREPLY=($(compgen -W \"");
-        put_choices(out, spec);
-        buffer_put_string(out, "\" -- \"$cur\"))");
-        break;
-    case VALUE_USER:
-        buffer_put_string(out, "COMPREPLY=($(compgen -u -- \"$cur\"))");
-        break;
-    case VALUE_HOST:
-        buffer_put_string(out, "COMPREPLY=($(compgen -A hostname -- \"$cur\"))");
-        break;
-    case VALUE_FILE:
-        buffer_put_string(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
-        break;
-    case VALUE_NUMBER:
-    case VALUE_NONE:
-        buffer_put_string(out, ":");
-        break;
-    }
-    buffer_printf(out, "\n            %s\n            ;;\n",
+    buffer_put_string(out, ")\n");
+    put_bash_value(out, spec);
+    buffer_printf(out, "            %s\n            ;;\n",
                   spec->arity == ARITY_OPTIONAL ? "[[ $cur == -* ]] || return" : "return");
 }
 
