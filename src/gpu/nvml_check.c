@@ -47,6 +47,8 @@ static int check_count(struct nvml_source *source, struct instant now)
         return SOURCE_OK;
     case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
         return give_up(source, NODE_FAULT_VERSION_MISMATCH, code);
+    case NVML_ERROR_DRIVER_NOT_LOADED:
+        return give_up(source, NODE_FAULT_DRIVER_NOT_LOADED, code);
     case NVML_ERROR_UNINITIALIZED:
     case NVML_ERROR_UNKNOWN:
         if (++source->bad_checks >= BAD_CHECKS_MAX)
