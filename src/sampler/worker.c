@@ -41,7 +41,7 @@ size_t worker_body_target(const struct worker *worker)
     bool long_lines = worker->launch.options.command_line == COMMAND_LINE_FULL &&
                       worker->launch.options.command_line_max > sampler_options_default().command_line_max;
 
-    return long_lines ? FRAME_BODY_MAX : SNAPSHOT_BODY_TARGET;
+    return long_lines ? SNAPSHOT_BODY_MAX : SNAPSHOT_BODY_TARGET;
 }
 
 static void make_picture(struct worker *worker, struct instant now)

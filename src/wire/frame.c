@@ -10,6 +10,31 @@ void frame_write_header(struct writer *writer, const struct frame_header *header
     write_u32(writer, header->body_len);
 }
 
+size_t frame_begin(struct writer *writer, const struct frame_header *header)
+{
+    size_t mark = writer->pos;
+
+    frame_write_header(writer, header);
+    return mark;
+}
+
+void frame_end(struct writer *writer, size_t mark)
+{
+    struct writer at;
+    size_t body_len;
+
+    if (writer->failed)
+        return;
+    body_len = writer->pos - mark - FRAME_HEADER_SIZE;
+    if (body_len > FRAME_BODY_MAX) {
+        writer->failed = true;
+        return;
+    }
+    at = writer->bytes ? writer_over(writer->bytes + mark, FRAME_HEADER_SIZE) : writer_counting();
+    at.pos = FRAME_HEADER_SIZE - sizeof(uint32_t); /* the length is the header's last member */
+    write_u32(&at, (uint32_t)body_len);
+}
+
 int frame_read_header(struct reader *reader, struct frame_header *ret_header)
 {
     struct reader ahead = *reader;

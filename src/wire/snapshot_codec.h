@@ -18,8 +18,8 @@
 #define SNAPSHOT_COMMAND_LINE_MAX (128u << 10)
 
 /*
- * The encoded size of this snapshot, in bytes. After snapshot_fit() it is at most FRAME_BODY_MAX, so a
- * buffer of that size always does.
+ * The encoded size of this snapshot, in bytes. After snapshot_fit() it is at most SNAPSHOT_BODY_MAX,
+ * so a buffer of that size always does.
  */
 size_t snapshot_encoded_max(const struct snapshot *snapshot);
 

@@ -68,7 +68,7 @@ static void drop_processes(struct snapshot *snapshot)
 
     while (low < high) {
         snapshot->process_count = low + (high - low + 1) / 2;
-        if (snapshot_encoded_max(snapshot) + COUNTER_ROOM <= FRAME_BODY_MAX)
+        if (snapshot_encoded_max(snapshot) + COUNTER_ROOM <= SNAPSHOT_BODY_MAX)
             low = snapshot->process_count;
         else
             high = snapshot->process_count - 1;
@@ -87,6 +87,6 @@ void snapshot_fit(struct snapshot *snapshot, size_t target)
         cut_commands(snapshot, find_longest(snapshot, size, target));
         size = snapshot_encoded_max(snapshot);
     }
-    if (size > FRAME_BODY_MAX)
+    if (size > SNAPSHOT_BODY_MAX)
         drop_processes(snapshot);
 }

@@ -14,13 +14,6 @@
 
 #include "core/cursor.h"
 #include "model/snapshot.h"
-#include "wire/frame.h"
-
-/*
- * The longest body of a snapshot, below FRAME_BODY_MAX by what messages put around it (texts and numbers of a
- * VIEW_NODE, a seal). snapshot_fit() keeps to it.
- */
-#define SNAPSHOT_BODY_MAX (FRAME_BODY_MAX - 4096)
 
 struct snapshot_parts {
     struct reader readings;
@@ -59,17 +52,20 @@ int snapshot_summarize(struct reader in, struct snapshot_summary *ret_summary);
 
 /* ---- process facts ---- */
 
+struct process_facts_record {
+    uint64_t hash;  /* of the record's bytes */
+    uint64_t since; /* the generation that brought it */
+};
+
 /*
  * Since which generation each process's facts have been as they are. The server keeps one and updates it with
- * each snapshot. About 130 KB; all zero: nothing known.
+ * each snapshot. About 260 KB; all zero: nothing known.
  */
 struct process_facts_log {
     uint64_t generation; /* grows when a record is new; 0: no snapshot yet */
     uint32_t count;
-    struct {
-        uint64_t hash; /* of the record */
-        uint64_t since;
-    } records[SNAPSHOT_MAX_PROCESSES]; /* in the order of the section */
+    unsigned half; /* of records: the present ones, in the order of the section; the others are scratch */
+    struct process_facts_record records[2][SNAPSHOT_MAX_PROCESSES];
 };
 
 /* Takes note of a new snapshot's process facts. Returns 0, or -EBADMSG (the log is then as it was). */
@@ -91,8 +87,9 @@ uint64_t process_facts_write_newer(const struct process_facts_log *log, struct r
  *
  * readings: of the reply. known: the section as put together last; empty if there is none. newer: the section
  * in the reply; empty if there is none. The writer must not write over either.
- * Returns 0; -EBADMSG if something is malformed; -ESTALE if the facts stand in so different an order that
- * the work would be out of proportion: ask again with generation 0, which always works.
+ * Returns 0; -EBADMSG if something is malformed (or newer facts belong to no process); -ESTALE if the facts
+ * stand in so different an order that the work would be out of proportion: ask again with generation 0, which
+ * always works.
  */
 int process_facts_merge(struct reader readings, struct reader known, struct reader newer,
                         struct writer *writer);

@@ -165,7 +165,7 @@ static void the_largest_node_fits_a_frame(void **state)
     assert_int_equal(snapshot->unnamed_processes, 2 * (SNAPSHOT_MAX_PROCESSES - snapshot->process_count));
     assert_int_equal(snapshot->commands_cut, SNAPSHOT_MAX_PROCESSES);
     body = encode_guarded(snapshot);
-    assert_true(body.len <= FRAME_BODY_MAX && body.len > FRAME_BODY_MAX - 2000);
+    assert_true(body.len <= SNAPSHOT_BODY_MAX && body.len > SNAPSHOT_BODY_MAX - 2000);
     snapshot_init(&decoded);
     assert_int_equal(decode_body(body, &decoded), 0);
     assert_int_equal(decoded.entry_count, SNAPSHOT_MAX_ENTRIES);
