@@ -1,6 +1,7 @@
-#include "net/stream_internal.h"
+#include "net/stream.h"
 
 #include "core/cleanup.h"
+#include "net/stream_internal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -107,7 +108,8 @@ static int bind_and_listen(const struct sockaddr_un *address, mode_t mode, struc
         unlink(address->sun_path);
         return r;
     }
-    *ret_socket = (struct net_unix_socket){.dev = status.st_dev, .ino = status.st_ino};
+    *ret_socket =
+        (struct net_unix_socket){.dev = status.st_dev, .ino = status.st_ino, .changed = status.st_ctim};
     memcpy(ret_socket->path, address->sun_path, sizeof(ret_socket->path));
     ret_socket->fd = steal_fd(&fd);
     return 0;
@@ -132,12 +134,18 @@ int net_unix_listen(const char *path, mode_t mode, struct net_unix_socket *ret_s
     return r;
 }
 
-void net_unix_socket_deinit(struct net_unix_socket *socket)
+static bool is_our_file(const struct net_unix_socket *socket)
 {
     struct stat status;
 
-    if (socket->path[0] && lstat(socket->path, &status) == 0 && status.st_dev == socket->dev &&
-        status.st_ino == socket->ino)
+    return socket->path[0] && lstat(socket->path, &status) == 0 && status.st_dev == socket->dev &&
+           status.st_ino == socket->ino && status.st_ctim.tv_sec == socket->changed.tv_sec &&
+           status.st_ctim.tv_nsec == socket->changed.tv_nsec;
+}
+
+void net_unix_socket_deinit(struct net_unix_socket *socket)
+{
+    if (is_our_file(socket))
         unlink(socket->path);
     cleanup_close(&socket->fd);
     *socket = (struct net_unix_socket){.fd = -1};

@@ -8,6 +8,7 @@
 #define NET_UNIX_H
 
 #include <sys/types.h>
+#include <time.h>
 
 struct net_unix_holder {
     pid_t pid; /* who listens on the path; 0: not known */
@@ -17,8 +18,9 @@ struct net_unix_holder {
 struct net_unix_socket {
     int fd;         /* listening, non-blocking, close-on-exec; owned until handed to net_listener_open() */
     char path[108]; /* sizeof sun_path */
-    unsigned long long dev; /* of the file we made, so that only that one is removed */
+    unsigned long long dev; /* of the file we made, so that only that one is removed ... */
     unsigned long long ino;
+    struct timespec changed; /* ... also where its inode number has been given out again */
 };
 
 /*
