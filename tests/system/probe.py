@@ -50,7 +50,7 @@ def read_log(path):
 class Probe:
     """The running program; a thread collects its lines."""
 
-    def __init__(self, *options, scenario=None, log=None, env=None, library=LIBRARY):
+    def __init__(self, *options, scenario=None, log=None, env=None, library=LIBRARY, prefix=()):
         environment = dict(os.environ, **(env or {}))
         for name in ('FAKE_NVML_SCENARIO', 'FAKE_NVML_LOG'):
             environment.pop(name, None)
@@ -60,7 +60,7 @@ class Probe:
             environment['FAKE_NVML_LOG'] = str(log)
         self.lines = []
         self.changed = threading.Condition()
-        self.child = subprocess.Popen([str(PROBE), '--library=%s' % library, *options], env=environment,
+        self.child = subprocess.Popen([*prefix, str(PROBE), '--library=%s' % library, *options], env=environment,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()

@@ -49,14 +49,26 @@ def end_holders(file):
             pass  # it went by itself
 
 
-def probe_on(frozen, scenario, *options):
-    return Probe('--interest-ms=50', *options, scenario=scenario, env={'FAKE_NVML_FREEZE_FILE': str(frozen)})
+@pytest.fixture
+def apart():
+    """A command prefix that enters a network namespace: orphans are counted within one, ours stay among us."""
+    holder = subprocess.Popen(['unshare', '-n', 'sleep', '300'])
+    own = os.readlink('/proc/self/ns/net')
+    wait_until(lambda: os.readlink('/proc/%d/ns/net' % holder.pid) != own, 5, 'the namespace')
+    yield ['nsenter', '-t', str(holder.pid), '-n']
+    holder.kill()
+    holder.wait()
 
 
-def test_program_ends_beside_an_unkillable_call(tmp_path, frozen):
+def probe_on(frozen, scenario, apart, *options):
+    return Probe('--interest-ms=50', *options, scenario=scenario, prefix=apart,
+                 env={'FAKE_NVML_FREEZE_FILE': str(frozen)})
+
+
+def test_program_ends_beside_an_unkillable_call(tmp_path, frozen, apart):
     scenario = write_scenario(tmp_path, [device('a'), device('b')],
                               faults=[{'at_s': 0.5, 'device': 'b', 'hang': 'forever'}])
-    with probe_on(frozen, scenario, '--stuck-ms=1000', '--seconds=4') as probe:
+    with probe_on(frozen, scenario, apart, '--stuck-ms=1000', '--seconds=4') as probe:
         snapshot, _ = probe.wait_snapshot(lambda s: s['pending'], 4)
         assert snapshot['pending_device'] == 1
         first = probe.samplers()[0]
@@ -70,25 +82,25 @@ def test_program_ends_beside_an_unkillable_call(tmp_path, frozen):
     assert state_of(first) == 'D'
 
 
-def test_unkillable_orphans_do_not_pile_up(tmp_path, frozen):
+def test_unkillable_orphans_do_not_pile_up(tmp_path, frozen, apart):
     scenario = write_scenario(tmp_path, [device('a')], faults=[{'at_s': 0.3, 'device': 'a', 'hang': 'forever'}])
     orphans = []
     for earlier in (0, 1):
-        with probe_on(frozen, scenario, '--stuck-ms=60000') as probe:
+        with probe_on(frozen, scenario, apart, '--stuck-ms=60000') as probe:
             probe.wait_snapshot(lambda s: s['pending'], 5)
             if earlier:
                 probe.wait_for(lambda l: l['event'] == 'call' and l['stuck'] == earlier)
             orphans += probe.samplers()
         deadline = time.monotonic() + 5
-        while probe_start_status(scenario, tmp_path) == 0 and earlier and time.monotonic() < deadline:
+        while probe_start_status(scenario, apart) == 0 and earlier and time.monotonic() < deadline:
             time.sleep(0.1)  # the orphan declares itself some 100 ms after its parent went
-    assert probe_start_status(scenario, tmp_path) == -EBUSY
+    assert probe_start_status(scenario, apart) == -EBUSY
     assert len(orphans) == 2 and all(state_of(pid) == 'D' for pid in orphans)
     subprocess.run(['fsfreeze', '-u', str(frozen.parent)], check=True)
-    wait_until(lambda: probe_start_status(scenario, tmp_path) == 0, 5, 'a thawed orphan does not count')
+    wait_until(lambda: probe_start_status(scenario, apart) == 0, 5, 'a thawed orphan does not count')
 
 
-def probe_start_status(scenario, tmp_path):
-    with Probe('--snapshots=1', '--seconds=5', scenario=scenario) as probe:
+def probe_start_status(scenario, apart):
+    with Probe('--snapshots=1', '--seconds=5', scenario=scenario, prefix=apart) as probe:
         line, _ = probe.wait_for(lambda l: l['event'] == 'start')
         return line['status']
