@@ -50,7 +50,8 @@ def read_log(path):
 class Probe:
     """The running program; a thread collects its lines."""
 
-    def __init__(self, *options, scenario=None, log=None, env=None, library=LIBRARY, prefix=()):
+    def __init__(self, *options, scenario=None, log=None, env=None, library=LIBRARY, prefix=(),
+                 pass_fds=()):
         environment = dict(os.environ, **(env or {}))
         for name in ('FAKE_NVML_SCENARIO', 'FAKE_NVML_LOG'):
             environment.pop(name, None)
@@ -61,7 +62,8 @@ class Probe:
         self.lines = []
         self.changed = threading.Condition()
         self.child = subprocess.Popen([*prefix, str(PROBE), '--library=%s' % library, *options], env=environment,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                      pass_fds=pass_fds)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 

@@ -45,12 +45,12 @@ def test_child_holds_nothing_of_others(tmp_path):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / 'socket'))
     listener.listen()
-    os.set_inheritable(listener.fileno(), True)
     os.dup2(listener.fileno(), 77)
     try:
-        with Probe('--interest-ms=200', scenario=scenario, env={'NOTIFY_SOCKET': '/run/none'}) as probe:
+        with Probe('--interest-ms=200', scenario=scenario, env={'NOTIFY_SOCKET': '/run/none'}, pass_fds=[77]) as probe:
             probe.wait_snapshot()
             child, = probe.samplers()
+            assert os.readlink('/proc/%d/fd/77' % probe.child.pid).startswith('socket:'), 'the program has it'
             descriptors = {int(f): os.readlink('/proc/%d/fd/%s' % (child, f)) for f in os.listdir('/proc/%d/fd' % child)}
             assert [descriptors.pop(n) for n in (0, 1, 2)] == ['/dev/null'] * 3
             assert descriptors.pop(3).startswith('socket:')
