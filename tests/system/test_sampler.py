@@ -322,3 +322,64 @@ def test_memory_of_both_processes_is_small(tmp_path):
             status = pathlib.Path('/proc/%d/status' % pid).read_text()
             peak += int(status.split('VmHWM:')[1].split()[0])
     assert peak <= 8 * 1024
+
+
+def test_unified_memory_is_the_systems(tmp_path):
+    listed = [{'pid': os.getpid(), 'mem': 1 << 30, 'types': ['C', 'G']}, {'pid': os.getppid(), 'mem': 1 << 20}]
+    scenario = write_scenario(tmp_path, [device('a', memory={'rc': 3}, processes=listed), device('b')])
+    with Probe('--complete', scenario=scenario) as probe:
+        row, other = probe.finish()[-2]['devices']
+    assert row['flags'] == 1 and other['flags'] == 0
+    total = int(pathlib.Path('/proc/meminfo').read_text().split('MemTotal:')[1].split()[0]) * 1024
+    assert row['mem_total'] == total
+    assert row['mem_used'] == (1 << 30) + (1 << 20), 'each process once'
+
+
+def worker(name):
+    """A child process of this name that waits to be ended."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            pathlib.Path('/proc/self/comm').write_text(name)
+            signal.pause()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def test_short_lived_processes_have_their_own_names(tmp_path):
+    """Hundreds of processes, each listed for a moment and ended right after: right names, and nothing is kept."""
+    count = 500
+    workers = {worker('job-%d' % i): 'job-%d' % i for i in range(count)}
+    try:
+        processes = [{'pid': pid, 'mem': 1 << 20, 'from_s': 0.5 + i * 0.01, 'to_s': 0.5 + i * 0.01 + 0.3}
+                     for i, pid in enumerate(workers)]
+        scenario = write_scenario(tmp_path, [device('a', processes=processes)])
+        seen, ended, number = set(), 0, 0
+        with Probe('--interest-ms=50', '--seconds=7', '--ppm=200000', '--tick-ms=20', scenario=scenario) as probe:
+            probe.wait_snapshot()
+            child, = probe.samplers()
+            before = len(os.listdir('/proc/%d/fd' % child))
+            pids = list(workers)
+            began = time.monotonic()
+            while ended < count:
+                line, number = probe.wait_snapshot(lambda s: True, 5, number)
+                number += 1
+                for entry in line['devices'][0]['entries']:
+                    if entry.get('state') == PROCESS_RUNNING:
+                        assert entry['comm'] == workers[entry['pid']]
+                        seen.add(entry['pid'])
+                while ended < count and time.monotonic() - began > 0.4 + ended * 0.01 + 0.35:
+                    os.kill(pids[ended], signal.SIGKILL)
+                    os.waitpid(pids[ended], 0)
+                    ended += 1
+            assert len(os.listdir('/proc/%d/fd' % child)) == before
+            assert rss_kib(child) < 8 * 1024
+        assert len(seen) > count // 5, 'the lists are read once a second'
+    finally:
+        for pid in workers:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (OSError, ChildProcessError):
+                pass
