@@ -12,4 +12,13 @@
  */
 char *identity_node_name(char buf[static NODE_NAME_MAX + 1]);
 
+#define MACHINE_ID_MAX 64 /* bytes without the NUL; systemd's has 32 */
+
+/*
+ * The machine's id, as /etc/machine-id has it, else D-Bus's copy; an empty string where there is neither.
+ * Machines that start from one image may share it, so it identifies nothing alone. buf holds
+ * MACHINE_ID_MAX + 1 bytes. Never fails. Returns buf.
+ */
+char *identity_machine_id(char buf[static MACHINE_ID_MAX + 1]);
+
 #endif

@@ -25,6 +25,24 @@ static void the_node_has_a_name(void **state)
     assert_int_equal(strlen(identity_node_name(name)), NODE_NAME_MAX);
 }
 
+static void the_machine_has_an_id_of_one_word(void **state)
+{
+    char id[MACHINE_ID_MAX + 1], want[MACHINE_ID_MAX + 1] = "";
+    FILE *file = fopen("/etc/machine-id", "r");
+
+    (void)state;
+    memset(id, 'x', sizeof(id));
+    assert_ptr_equal(identity_machine_id(id), id);
+    assert_null(strpbrk(id, " \t\n"));
+    if (file && fgets(want, sizeof(want), file) && strncmp(want, "uninitialized", 13) != 0 &&
+        want[0] != '\n') {
+        want[strcspn(want, "\n")] = '\0';
+        assert_string_equal(id, want);
+    }
+    if (file)
+        fclose(file);
+}
+
 static void main_memory_is_read(void **state)
 {
     static const struct {
@@ -62,6 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_node_has_a_name),
+        cmocka_unit_test(the_machine_has_an_id_of_one_word),
         cmocka_unit_test(main_memory_is_read),
     };
 
