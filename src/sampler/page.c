@@ -123,6 +123,8 @@ static bool read_once(const struct call_page *page, struct call_seen *ret_seen)
     atomic_thread_fence(memory_order_acquire);
     if ((version & 1) || get(page->version) != version)
         return false;
+    if (ret_seen->began.ns < 0 || ret_seen->began.ns > INT64_MAX / 4)
+        ret_seen->began.ns = 0; /* no time of this machine: callers may calculate with it all the same */
     ret_seen->kind = kind <= CALL_LOAD ? (enum call_kind)kind : CALL_NONE;
     memcpy(ret_seen->name, words, CALL_NAME_SIZE);
     ret_seen->name[CALL_NAME_SIZE - 1] = '\0';

@@ -4,6 +4,7 @@
 #include "wire/frame.h"
 #include "wire/snapshot_fit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
@@ -329,10 +330,21 @@ static _Noreturn void run(struct worker *worker)
 /* Closes all but the standard descriptors and our two: nothing of other programs may hang with us. */
 static void close_other_descriptors(void)
 {
+    struct dirent *entry;
+    DIR *folder;
+
     if (syscall(SYS_close_range, SAMPLER_PAGE_FD + 1, ~0u, 0) == 0)
         return;
-    for (int fd = SAMPLER_PAGE_FD + 1; fd < (int)sysconf(_SC_OPEN_MAX); fd++)
-        close(fd);
+    folder = opendir("/proc/self/fd"); /* kernels before 5.9 */
+    if (!folder)
+        return;
+    while ((entry = readdir(folder))) {
+        int fd = atoi(entry->d_name); /* 0 for "." and ".." */
+
+        if (fd > SAMPLER_PAGE_FD && fd != dirfd(folder))
+            close(fd);
+    }
+    closedir(folder);
 }
 
 static bool is_socket(int fd)

@@ -118,7 +118,9 @@ static void test_garbage_is_survived(void **state)
     call_page_read(pages->readable, &seen);
     assert_int_equal(seen.kind, CALL_NONE);
     atomic_store(&pages->writable->kind, CALL_DRIVER);
+    atomic_store(&pages->writable->began_ns, INT64_MAX);
     call_page_read(pages->readable, &seen);
+    assert_int_equal(seen.began.ns, 0);
     assert_int_equal(strlen(seen.name), CALL_NAME_SIZE - 1);
 }
 
