@@ -5,8 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #define ACCEPTS_PER_WAKE     32u
@@ -113,17 +112,6 @@ void stream_leave_listener(struct net_stream *stream)
 
 /* --- Accepting --- */
 
-static void configure_accepted(int fd, const struct net_stream_peer *peer, unsigned idle_ms)
-{
-    const int on = 1;
-
-    if (peer->address.family == NET_FAMILY_NONE)
-        return;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (idle_ms)
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &idle_ms, sizeof(idle_ms));
-}
-
 static void read_peer(int fd, const struct sockaddr_storage *from, socklen_t len,
                       struct net_stream_peer *ret_peer)
 {
@@ -176,7 +164,8 @@ static void take_connection(struct net_listener *listener, int take_fd, const st
         close(take_fd);
         return;
     }
-    configure_accepted(take_fd, peer, listener->options.stream.idle_ms);
+    if (peer->address.family != NET_FAMILY_NONE)
+        stream_configure_tcp(take_fd, listener->options.stream.idle_ms);
     if (stream_new(listener->poll.loop, take_fd, &listener->options.stream, &stream) < 0) {
         source->streams--;
         free_source_if_unused(listener, source);

@@ -14,7 +14,9 @@ static void timer_fired(uv_timer_t *handle)
         net_timer_set(timer, timer->due);
         return;
     }
+    timer->firing = true;
     timer->on_due(timer->userdata);
+    timer->firing = false;
 }
 
 void net_timer_init(struct net_timer *timer, uv_loop_t *loop, void (*on_due)(void *userdata), void *userdata)
@@ -26,10 +28,16 @@ void net_timer_init(struct net_timer *timer, uv_loop_t *loop, void (*on_due)(voi
 
 void net_timer_set(struct net_timer *timer, struct instant when)
 {
+    int wait_ms = clock_poll_timeout_ms(clock_now(), when);
+
     assert(timer->open);
     timer->due = when;
+    /* libuv runs a timer that is due at once in the same pass, so one that sets itself would keep sockets
+     * waiting. */
+    if (timer->firing && wait_ms == 0)
+        wait_ms = 1;
     uv_update_time(timer->handle.loop);
-    uv_timer_start(&timer->handle, timer_fired, (uint64_t)clock_poll_timeout_ms(clock_now(), when), 0);
+    uv_timer_start(&timer->handle, timer_fired, (uint64_t)wait_ms, 0);
 }
 
 void net_timer_stop(struct net_timer *timer)

@@ -20,11 +20,13 @@ struct net_timer {
     void *userdata;
     struct instant due;
     bool open;
+    bool firing; /* within on_due */
 };
 
 void net_timer_init(struct net_timer *timer, uv_loop_t *loop, void (*on_due)(void *userdata), void *userdata);
 
-/* Moves the timer to `when` (at once, in the next turn of the loop, if that has passed). */
+/* Moves the timer to `when`: at once if that has passed, but never again before the loop has looked at its
+ * sockets. */
 void net_timer_set(struct net_timer *timer, struct instant when);
 
 void net_timer_stop(struct net_timer *timer);

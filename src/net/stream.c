@@ -10,14 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define INPUT_START 4096u /* bytes; doubled while a frame or line needs more */
-#define INPUT_MAX   (FRAME_HEADER_SIZE + FRAME_BODY_MAX)
-#define INPUT_KEEP  (64u << 10)  /* a bigger empty buffer is given back */
-#define READ_BUDGET (256u << 10) /* bytes per wake-up, so that one peer cannot hold the loop */
-
 /* --- Ending --- */
 
-static void end_stream(struct net_stream *stream, int end)
+void stream_end(struct net_stream *stream, int end)
 {
     if (stream->ended)
         return;
@@ -69,8 +64,6 @@ static void shut_when_sent(struct net_stream *stream)
 
 /* --- Time limits --- */
 
-static void set_timer(struct net_stream *stream);
-
 static void check_limits(uv_timer_t *timer)
 {
     struct net_stream *stream = timer->data;
@@ -79,24 +72,24 @@ static void check_limits(uv_timer_t *timer)
 
     if (stream->finishing || stream->input_ended) {
         if ((stream->shut && stream->input_ended) || instant_since_ns(now, stream->limit) >= 0) {
-            end_stream(stream, stream->finishing ? (int)NET_STREAM_FINISHED : (int)NET_STREAM_PEER_CLOSED);
+            stream_end(stream, stream->finishing ? (int)NET_STREAM_FINISHED : (int)NET_STREAM_PEER_CLOSED);
             return;
         }
     } else if (stream->connecting) {
         if (quiet_ms >= stream->options.connect_ms) {
-            end_stream(stream, NET_STREAM_CONNECT_LATE);
+            stream_end(stream, NET_STREAM_CONNECT_LATE);
             return;
         }
     } else if (!stream->had_input) {
         if (stream->options.first_ms && quiet_ms >= stream->options.first_ms) {
-            end_stream(stream, NET_STREAM_FIRST_LATE);
+            stream_end(stream, NET_STREAM_FIRST_LATE);
             return;
         }
     } else if (stream->options.idle_ms && quiet_ms >= stream->options.idle_ms) {
-        end_stream(stream, NET_STREAM_IDLE);
+        stream_end(stream, NET_STREAM_IDLE);
         return;
     }
-    set_timer(stream);
+    stream_set_timer(stream);
 }
 
 /* The moment that check_limits() should look at next; false if there is none. */
@@ -113,7 +106,7 @@ static bool next_limit(const struct net_stream *stream, struct instant *ret_when
     return ms > 0 || stream->finishing || stream->input_ended;
 }
 
-static void set_timer(struct net_stream *stream)
+void stream_set_timer(struct net_stream *stream)
 {
     struct instant when;
 
@@ -125,204 +118,6 @@ static void set_timer(struct net_stream *stream)
     uv_timer_start(&stream->timer, check_limits, (uint64_t)clock_poll_timeout_ms(clock_now(), when), 0);
 }
 
-static void note_message(struct net_stream *stream)
-{
-    bool first = !stream->had_input;
-
-    stream->had_input = true;
-    stream->last_input = clock_now();
-    /* Later messages need no new timer: check_limits() looks at last_input. */
-    if (first)
-        set_timer(stream);
-}
-
-/* --- Input --- */
-
-static void drop_input(struct net_stream *stream)
-{
-    stream_discharge(stream, stream->input_cap);
-    free(stream->input);
-    stream->input = NULL;
-    stream->input_len = 0;
-    stream->input_cap = 0;
-}
-
-static void report_bad_input(struct net_stream *stream, enum net_stream_bad_input what,
-                             const struct frame_header *header)
-{
-    stream->deaf = true;
-    if (!stream->events.on_bad_input) {
-        end_stream(stream, -EBADMSG);
-        return;
-    }
-    stream_count_end(stream, -EBADMSG);
-    stream->events.on_bad_input(stream->events.userdata, stream, what, header);
-}
-
-/* Hands over one frame from the input behind `*consumed`. False if there is none (yet). */
-static bool take_frame(struct net_stream *stream, size_t *consumed)
-{
-    const uint8_t *frame = stream->input + *consumed;
-    struct reader reader = reader_over(frame, stream->input_len - *consumed);
-    struct frame_header header;
-    int r = frame_read_header(&reader, &header);
-
-    if (r == FRAME_BAD_MAGIC)
-        report_bad_input(stream, NET_STREAM_BAD_MAGIC, NULL);
-    else if (r == FRAME_BAD_VERSION)
-        report_bad_input(stream, NET_STREAM_BAD_VERSION, &header);
-    else if (r == FRAME_TOO_LONG)
-        report_bad_input(stream, NET_STREAM_FRAME_TOO_LONG, NULL);
-    if (r != FRAME_OK || reader_left(&reader) < header.body_len)
-        return false;
-    *consumed += FRAME_HEADER_SIZE + header.body_len;
-    note_message(stream);
-    stream->events.on_frame(stream->events.userdata, stream, &header, frame,
-                            FRAME_HEADER_SIZE + header.body_len);
-    return true;
-}
-
-static bool take_line(struct net_stream *stream, size_t *consumed)
-{
-    const char *start = (const char *)stream->input + *consumed;
-    size_t left = stream->input_len - *consumed;
-    const char *end = memchr(start, '\n', left);
-    struct text line;
-
-    if (!end) {
-        if (left >= NET_STREAM_LINE_MAX)
-            report_bad_input(stream, NET_STREAM_LINE_TOO_LONG, NULL);
-        return false;
-    }
-    line = (struct text){start, (size_t)(end - start)};
-    *consumed += line.len + 1;
-    if (line.len && line.bytes[line.len - 1] == '\r')
-        line.len--;
-    note_message(stream);
-    stream->events.on_line(stream->events.userdata, stream, line);
-    return true;
-}
-
-static bool take_message(struct net_stream *stream, size_t *consumed)
-{
-    if (stream->deaf || stream->ended || *consumed == stream->input_len)
-        return false;
-    if (stream->mode == STREAM_MODE_UNKNOWN) {
-        bool is_frame = stream->input[0] == (uint8_t)(FRAME_MAGIC >> 24);
-
-        stream->mode = is_frame || !stream->options.lines ? STREAM_MODE_FRAMES : STREAM_MODE_LINES;
-    }
-    return stream->mode == STREAM_MODE_LINES ? take_line(stream, consumed) : take_frame(stream, consumed);
-}
-
-static void deliver_input(struct net_stream *stream)
-{
-    size_t consumed = 0;
-
-    while (take_message(stream, &consumed))
-        ;
-    if (stream->closed)
-        return;
-    if (stream->deaf || stream->ended || (consumed == stream->input_len && stream->input_cap > INPUT_KEEP)) {
-        drop_input(stream);
-        return;
-    }
-    stream->input_len -= consumed;
-    if (consumed && stream->input_len)
-        memmove(stream->input, stream->input + consumed, stream->input_len);
-}
-
-/* Makes room for more input: only as much as bytes have come already, so nobody buys memory with a header. */
-static int grow_input(struct net_stream *stream)
-{
-    size_t more = stream->input_cap ? stream->input_cap : INPUT_START;
-    uint8_t *grown;
-
-    if (stream->input_len < stream->input_cap)
-        return 0;
-    if (more > INPUT_MAX - stream->input_cap)
-        more = INPUT_MAX - stream->input_cap;
-    assert(more > 0); /* a full buffer holds a whole frame, which has been handed over */
-    if (!stream_charge(stream, more))
-        return NET_STREAM_OVER_BUDGET;
-    grown = realloc(stream->input, stream->input_cap + more);
-    if (!grown) {
-        stream_discharge(stream, more);
-        return -ENOMEM;
-    }
-    stream->input = grown;
-    stream->input_cap += more;
-    return 0;
-}
-
-static ssize_t receive(int fd, void *bytes, size_t len)
-{
-    ssize_t n;
-
-    do {
-        n = recv(fd, bytes, len, MSG_DONTWAIT);
-    } while (n < 0 && errno == EINTR);
-    return n < 0 ? -errno : n;
-}
-
-static void handle_input_end(struct net_stream *stream)
-{
-    stream->input_ended = true;
-    if (stream->finishing) {
-        if (stream->shut)
-            end_stream(stream, NET_STREAM_FINISHED);
-    } else if (!stream->events.on_input_end || stream->deaf) {
-        end_stream(stream, NET_STREAM_PEER_CLOSED);
-    } else {
-        stream->limit = instant_add_ns(clock_now(), NET_STREAM_ANSWER_MS * NS_PER_MS);
-        set_timer(stream);
-        stream->events.on_input_end(stream->events.userdata, stream);
-    }
-}
-
-/* One recv(2). Returns its bytes, 0 if there is nothing now or the stream has ended. */
-static size_t read_once(struct net_stream *stream)
-{
-    uint8_t waste[INPUT_START];
-    ssize_t n;
-    int r;
-
-    if (stream->deaf) {
-        n = receive(stream->fd, waste, sizeof(waste));
-    } else {
-        r = grow_input(stream);
-        if (r != 0) {
-            end_stream(stream, r);
-            return 0;
-        }
-        n = receive(stream->fd, stream->input + stream->input_len, stream->input_cap - stream->input_len);
-    }
-    if (n == -EAGAIN)
-        return 0;
-    if (n < 0) {
-        end_stream(stream, (int)n);
-        return 0;
-    }
-    if (n == 0) {
-        handle_input_end(stream);
-        return 0;
-    }
-    if (!stream->deaf) {
-        stream->input_len += (size_t)n;
-        deliver_input(stream);
-    }
-    return (size_t)n;
-}
-
-static void read_available(struct net_stream *stream)
-{
-    size_t total = 0;
-    size_t n;
-
-    while (!stream->ended && !stream->input_ended && total < READ_BUDGET && (n = read_once(stream)) > 0)
-        total += n;
-}
-
 /* --- The socket --- */
 
 static void finish_connect(struct net_stream *stream)
@@ -331,9 +126,11 @@ static void finish_connect(struct net_stream *stream)
     socklen_t len = sizeof(error);
     struct sockaddr_storage storage;
 
+    if (stream->finishing) /* given up before it stood; the timer ends it */
+        return;
     getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error) {
-        end_stream(stream, -error);
+        stream_end(stream, -error);
         return;
     }
     len = sizeof(storage);
@@ -341,7 +138,7 @@ static void finish_connect(struct net_stream *stream)
         net_address_from_sockaddr((struct sockaddr *)&storage, len, &stream->peer.local);
     stream->connecting = false;
     stream->last_input = clock_now();
-    set_timer(stream);
+    stream_set_timer(stream);
     stream_watch(stream);
     if (stream->events.on_connected)
         stream->events.on_connected(stream->events.userdata, stream);
@@ -361,16 +158,16 @@ static void socket_ready(uv_poll_t *handle, int status, int events)
         int r = stream_output_flush(&stream->output, stream->fd);
 
         if (r < 0)
-            end_stream(stream, r);
+            stream_end(stream, r);
         else
             shut_when_sent(stream);
     }
     if (!stream->ended && stream->shut && stream->input_ended)
-        end_stream(stream, NET_STREAM_FINISHED);
+        stream_end(stream, NET_STREAM_FINISHED);
     if (!stream->ended && ((events & UV_READABLE) || status < 0))
-        read_available(stream);
+        stream_read(stream);
     if (!stream->ended && status < 0 && stream->input_ended)
-        end_stream(stream, -ECONNRESET);
+        stream_end(stream, -ECONNRESET);
     stream_watch(stream);
 }
 
@@ -427,7 +224,7 @@ int stream_new(uv_loop_t *loop, int take_fd, const struct net_stream_options *op
 
 void stream_start(struct net_stream *stream)
 {
-    set_timer(stream);
+    stream_set_timer(stream);
     stream_watch(stream);
 }
 
@@ -436,7 +233,7 @@ void net_stream_set_events(struct net_stream *stream, const struct net_stream_ev
     stream->events = *events;
 }
 
-static void configure_tcp(int fd, unsigned idle_ms)
+void stream_configure_tcp(int fd, unsigned idle_ms)
 {
     const int on = 1;
 
@@ -458,7 +255,7 @@ int net_stream_connect(uv_loop_t *loop, const struct net_address *to,
 
     if (fd < 0)
         return -errno;
-    configure_tcp(fd, options->idle_ms);
+    stream_configure_tcp(fd, options->idle_ms);
     if (connect(fd, (struct sockaddr *)&storage, len) < 0 && errno != EINPROGRESS) {
         r = -errno;
         close(fd);
@@ -485,9 +282,9 @@ void net_stream_finish(struct net_stream *stream)
     stream->limit = instant_add_ns(clock_now(), NET_STREAM_FINISH_MS * NS_PER_MS);
     shut_when_sent(stream);
     /* The end comes from the loop, never from within this call. */
-    if (stream->shut && stream->input_ended)
+    if (stream->connecting || (stream->shut && stream->input_ended))
         stream->limit = clock_now();
-    set_timer(stream);
+    stream_set_timer(stream);
     stream_watch(stream);
 }
 

@@ -1,4 +1,4 @@
-/* What stream.c, stream_output.c and listener.c share. Internal to net/. */
+/* What stream.c, stream_input.c, stream_output.c and listener.c share. Internal to net/. */
 #ifndef NET_STREAM_INTERNAL_H
 #define NET_STREAM_INTERNAL_H
 
@@ -71,6 +71,18 @@ void stream_start(struct net_stream *stream);
 
 /* Changes what poll waits for, by the stream's state. */
 void stream_watch(struct net_stream *stream);
+
+/* Ends the stream and tells its owner, once. */
+void stream_end(struct net_stream *stream, int end);
+
+/* Sets the timer to the next of the stream's time limits. */
+void stream_set_timer(struct net_stream *stream);
+
+/* Reads and delivers what has come, as far as one wake-up may. */
+void stream_read(struct net_stream *stream);
+
+/* No delay, and the idle time-out as TCP_USER_TIMEOUT. */
+void stream_configure_tcp(int fd, unsigned idle_ms);
 
 void stream_output_init(struct stream_output *output);
 void stream_output_deinit(struct stream_output *output);

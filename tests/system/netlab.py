@@ -140,8 +140,8 @@ class Lab:
         host.ip('link set %s up' % interface)
 
     def close(self):
-        for child in self.children:
-            child.close()
+        codes = [child.close() for child in self.children]
         for holder in [*(host.holder for host in self.hosts), self.holder]:
             holder.stdin.close()
             holder.wait(timeout=5)
+        assert not any(codes), 'a program of the test did not end well: %r' % codes
