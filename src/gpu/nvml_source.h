@@ -80,6 +80,8 @@ struct nvml_device {
     char identity[NVML_UUID_SIZE];  /* the UUID as it was first read, kept when the call fails later; or "" */
     char address[PCI_ADDRESS_SIZE]; /* sysfs's name of the device, or "" */
 
+    struct field_values
+        fresh; /* of the reading under way; model.values keeps the former ones until it is over */
     bool was_read[GROUP_COUNT];
     struct instant read_at[GROUP_COUNT];
 

@@ -5,11 +5,13 @@
 
 #include <string.h>
 
-/* Readers set fields on success and return the call's code; what they do not set was made absent before. */
-
+/*
+ * Readers set fields on success and return the call's code; what they do not set is absent afterwards. While
+ * a call is running, the values of the reading before are still shown: it may never return.
+ */
 static void set(struct nvml_device *device, enum device_field field, int64_t value)
 {
-    field_set(&device->model.values, field, value);
+    field_set(&device->fresh, field, value);
 }
 
 /* A reader of a call that gives one 4-byte number; further arguments stand between handle and number. */
@@ -145,15 +147,10 @@ static bool is_worth_first_version(int code)
            code == NVML_ERROR_ARGUMENT_VERSION_MISMATCH || code == NVML_ERROR_NOT_SUPPORTED;
 }
 
-int nvml_values_read_memory(struct nvml_source *source, struct nvml_device *device)
+static int read_memory(struct nvml_source *source, struct nvml_device *device)
 {
-    int code;
+    int code = device->memory_v1 ? NVML_ERROR_FUNCTION_NOT_FOUND : read_memory_v2(source, device);
 
-    field_unset(&device->model.values, FIELD_MEM_TOTAL_BYTES);
-    field_unset(&device->model.values, FIELD_MEM_USED_BYTES);
-    field_unset(&device->model.values, FIELD_MEM_RESERVED_BYTES);
-    device->model.flags &= ~(unsigned)DEVICE_UNIFIED_MEMORY;
-    code = device->memory_v1 ? NVML_ERROR_FUNCTION_NOT_FOUND : read_memory_v2(source, device);
     if (is_worth_first_version(code)) {
         int code_v1 = read_memory_v1(source, device);
 
@@ -163,6 +160,7 @@ int nvml_values_read_memory(struct nvml_source *source, struct nvml_device *devi
             code = code_v1;
     }
     /* A GPU that has no memory of its own to report uses the system's; an instance merely does not say. */
+    device->model.flags &= ~(unsigned)DEVICE_UNIFIED_MEMORY;
     if (code == NVML_ERROR_NOT_SUPPORTED && !device->parent)
         device->model.flags |= DEVICE_UNIFIED_MEMORY;
     return code;
@@ -249,7 +247,7 @@ static const struct {
     [NVML_READING_UTILIZATION] = {GROUP_HOT, BIT(UTIL_GPU_PERCENT) | BIT(UTIL_MEMORY_PERCENT),
                                   read_utilization},
     [NVML_READING_MEMORY] = {GROUP_HOT, BIT(MEM_TOTAL_BYTES) | BIT(MEM_USED_BYTES) | BIT(MEM_RESERVED_BYTES),
-                             nvml_values_read_memory},
+                             read_memory},
     [NVML_READING_TEMPERATURE] = {GROUP_WARM, BIT(TEMP_C), read_temperature},
     [NVML_READING_POWER] = {GROUP_WARM, BIT(POWER_MW), read_power},
     [NVML_READING_CLOCK_SM] = {GROUP_WARM, BIT(CLOCK_SM_MHZ), read_clock_sm},
@@ -287,6 +285,27 @@ static const struct {
     [NVML_READING_CLOCK_MEMORY_MAX] = {GROUP_SLOW, BIT(CLOCK_MEMORY_MAX_MHZ), read_clock_memory_max},
 };
 
+/* Does one reading. Its fields are exchanged when all its calls have returned. */
+static int do_reading(struct nvml_source *source, struct nvml_device *device, enum nvml_reading reading)
+{
+    struct field_values *shown = &device->model.values;
+    uint64_t fields = rows[reading].fields;
+    int code;
+
+    device->fresh.present = 0;
+    code = rows[reading].read(source, device);
+    for (unsigned field = 0; field < FIELD_COUNT; field++)
+        if (device->fresh.present >> field & 1)
+            shown->value[field] = device->fresh.value[field];
+    shown->present = (shown->present & ~fields) | device->fresh.present;
+    return code;
+}
+
+int nvml_values_read_memory(struct nvml_source *source, struct nvml_device *device)
+{
+    return do_reading(source, device, NVML_READING_MEMORY);
+}
+
 void nvml_values_expire(struct nvml_device *device, struct instant now)
 {
     if (instant_since_ns(now, device->ask_again_at) < 0)
@@ -321,8 +340,7 @@ void nvml_values_read(struct nvml_source *source, struct nvml_device *device, en
 
         if (rows[reading].group != group || !is_answered(device, reading))
             continue;
-        device->model.values.present &= ~rows[reading].fields;
-        code = rows[reading].read(source, device);
+        code = do_reading(source, device, (enum nvml_reading)reading);
         nvml_values_note(device, reading, code, now);
         if (reading == NVML_READING_MEMORY && nvml_code_is_loss(code)) {
             nvml_device_fail(device, code, now);
