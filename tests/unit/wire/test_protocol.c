@@ -1,69 +1,8 @@
-/*
- * The example bytes of docs/protocol.md: what the document shows is what the code reads and writes.
- * usage: test_protocol docs/protocol.md
- *
- * An example is a block fenced by "```golden NAME" and "```": on each line pairs of hex digits, then a
- * semicolon and words for people.
- */
-#include "codec_helpers.h"
+/* The examples of docs/protocol.md: numbers, frame, interest and snapshot.  usage: test_protocol
+ * docs/protocol.md */
+#include "golden.h"
 
 #include "wire/snapshot_format.h"
-
-#include <stdio.h>
-
-static const char *document; /* the path */
-
-/* Appends the bytes of one line. */
-static void put_hex_line(struct writer *writer, const char *line)
-{
-    unsigned byte;
-    int used;
-
-    while (sscanf(line, " %2x%n", &byte, &used) == 1) {
-        write_u8(writer, (uint8_t)byte);
-        line += used;
-    }
-    line += strspn(line, " \n");
-    if (*line && *line != ';')
-        fail_msg("no hex digits: %s", line);
-}
-
-/* The bytes of an example, in a static buffer. */
-static struct reader golden(const char *name)
-{
-    static uint8_t bytes[4096];
-    struct writer writer = writer_over(bytes, sizeof(bytes));
-    char line[512], fence[64];
-    FILE *file = fopen(document, "r");
-    bool inside = false;
-
-    assert_non_null(file);
-    snprintf(fence, sizeof(fence), "```golden %s\n", name);
-    while (fgets(line, sizeof(line), file)) {
-        if (inside && strncmp(line, "```", 3) == 0)
-            break;
-        if (inside)
-            put_hex_line(&writer, line);
-        else
-            inside = strcmp(line, fence) == 0;
-    }
-    fclose(file);
-    if (!inside || !writer.pos)
-        fail_msg("docs/protocol.md has no example %s", name);
-    assert_false(writer.failed);
-    return reader_over(bytes, writer.pos);
-}
-
-static void assert_golden(const char *name, const uint8_t *bytes, size_t len)
-{
-    struct reader example = golden(name);
-
-    if (example.len == len && memcmp(example.bytes, bytes, len) == 0)
-        return;
-    for (size_t i = 0; i < len; i++)
-        fprintf(stderr, "%02X%s", bytes[i], i % 16 == 15 || i + 1 == len ? "\n" : " ");
-    fail_msg("example %s has other bytes than these %zu", name, len);
-}
 
 static void frame_header_is_as_documented(void **state)
 {
@@ -200,19 +139,6 @@ static void snapshot_is_as_documented(void **state)
     free_body(body);
 }
 
-static bool document_has_line(const char *wanted)
-{
-    char line[512];
-    FILE *file = fopen(document, "r");
-    bool found = false;
-
-    assert_non_null(file);
-    while (!found && fgets(line, sizeof(line), file))
-        found = strcmp(line, wanted) == 0;
-    fclose(file);
-    return found;
-}
-
 static void every_field_is_in_the_table(void **state)
 {
     (void)state;
@@ -222,7 +148,7 @@ static void every_field_is_in_the_table(void **state)
         snprintf(row, sizeof(row), "| %u | `%s` | %s |\n", field,
                  field_info((enum device_field)field)->json_name,
                  FACT_FIELDS >> field & 1 ? "fact" : "reading");
-        if (!document_has_line(row))
+        if (!document_has_line_beginning(row))
             fail_msg("docs/protocol.md lacks this row: %s", row);
     }
 }
