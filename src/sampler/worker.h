@@ -49,6 +49,9 @@ struct worker {
     struct instant input_at; /* when the socket was last looked at */
 };
 
+/* The main thread's work, until the parent is gone. It has the lock and everything is set up. */
+_Noreturn void worker_run(struct worker *worker);
+
 /* Ends the process now. Nothing of the library is shut down: that can hang. */
 _Noreturn void worker_exit(enum sampler_exit status);
 
