@@ -102,7 +102,8 @@ static int child_main(int argc, char *argv[])
         hang(page, CALL_HOST, "/proc/77", -1, 60000);
     if (!strcmp(script, "hang in init"))
         hang(page, CALL_DRIVER, "nvmlInit_v2", -1, 1500);
-    send_frame('Z', 11);
+    if (!launch.without_host) /* only the newest picture is kept: that test waits for the first one */
+        send_frame('Z', 11);
     wait_for_the_end();
     return 0;
 }
