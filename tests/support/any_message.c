@@ -180,7 +180,7 @@ static void random_view_node(struct random *random, struct message_view_node *me
     node->addr = any_text(random, MESSAGE_TEXT_MAX);
     node->error = any_text(random, MESSAGE_ERROR_MAX);
     node->state = (enum node_state)random_below(random, NODE_STOPPED + 1);
-    node->since_unix_us = (int64_t)random_u64(random);
+    node->since_unix_us = coin(random) ? (int64_t)random_u64(random) : 0;
     node->age_us = any(random);
     node->has_delay = coin(random);
     node->delay_us = any(random);
