@@ -22,7 +22,7 @@ HIDE, SHOW = b'\x1b[?25l', b'\x1b[?25h'
 class Terminal:
     """The program on a pty of its own, as a session leader; collects what it writes."""
 
-    def __init__(self, args, env, name='clustat', rows=24, columns=100):
+    def __init__(self, args, env, name='clustat', rows=24, columns=100, program=CLUSTAT):
         self.master, slave = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(slave)
@@ -34,7 +34,7 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-        self.popen = subprocess.Popen([name, *args], executable=CLUSTAT, env=env, stdin=slave, stdout=slave, stderr=slave,
+        self.popen = subprocess.Popen([name, *args], executable=program, env=env, stdin=slave, stdout=slave, stderr=slave,
                                       preexec_fn=own_terminal)
 
     def resize(self, rows, columns):
@@ -91,9 +91,10 @@ class Terminal:
 def terminal(tmp_path):
     opened = []
 
-    def start(args, devices=3, name='clustat', env=None, rows=24, columns=100, **more):
+    def start(args, devices=3, name='clustat', env=None, rows=24, columns=100,
+              program=CLUSTAT, **more):
         path = scenario(tmp_path / 'scenario.json', devices, **more)
-        opened.append(Terminal(args, environment(path, **(env or {})), name, rows, columns))
+        opened.append(Terminal(args, environment(path, **(env or {})), name, rows, columns, program))
         return opened[-1]
     yield start
     for t in opened:
@@ -148,25 +149,34 @@ def test_keys_are_not_echoed_and_unknown_ones_ignored(terminal):
 
 
 def test_suspend_and_resume(terminal):
-    t = terminal(['-i', '0.1'])
+    """Under a shell with job control, as nothing else can be suspended."""
+    t = terminal(['-c', 'set -m; "$0" -i 0.1; echo STOP""PED; read line; fg; echo STATUS=$?', CLUSTAT], program='/bin/sh')
     t.wait_for(rb'\[2\]')
-    at = len(t.output)
     t.send(b'\x1a')
-    t.wait_for(re.escape(LEAVE), at)
-    pid, status = os.waitpid(t.popen.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
+    t.wait_for(re.escape(LEAVE) + rb'.*STOPPED')
     assert t.settings() == t.before
     at = len(t.output)
-    t.popen.send_signal(signal.SIGCONT)
+    t.send(b'\r')
     t.wait_for(re.escape(ENTER) + rb'.*\[0\].*\[1\].*\[2\]', at)
     t.send(b'q')
-    assert t.end() == 0
+    t.wait_for(rb'STATUS=0')
     assert restored(t)
 
 
-def frames(t):
-    """What was written after the first picture, a piece per write."""
-    return [piece for _, piece in t.reads[1:]]
+def test_stopped_by_force_and_resumed(terminal):
+    """After SIGSTOP the shell takes the terminal's settings back; SIGCONT takes them again."""
+    t = terminal(['-i', '0.1'])
+    t.wait_for(rb'\[2\]')
+    t.popen.send_signal(signal.SIGSTOP)
+    os.waitpid(t.popen.pid, os.WUNTRACED)
+    termios.tcsetattr(t.slave, termios.TCSANOW, t.before)
+    at = len(t.output)
+    t.popen.send_signal(signal.SIGCONT)
+    t.wait_for(rb'\[0\].*\[1\].*\[2\]', at)
+    assert not t.settings()[3] & termios.ECHO
+    t.send(b'q')
+    assert t.end() == 0
+    assert t.settings() == t.before
 
 
 def test_only_changed_lines_are_written(terminal):
@@ -222,14 +232,14 @@ def test_no_line_is_wider_than_the_terminal(terminal, columns):
 
 def test_a_terminal_without_a_size_counts_as_24_by_80(terminal):
     t = terminal(['-i', '0.2', '-a'], rows=0, columns=0)
-    t.wait_for(re.escape(b'\x1b[4;1H') + rb'.*MB')
+    t.wait_for(re.escape(b'\x1b[4;1H') + rb'.*Test 2')
     t.send(b'q')
     assert t.end() == 0
 
 
 def test_the_beat_does_not_drift(terminal):
     """50 pictures of 0.05 s apart take 2.5 s, whatever each of them costs."""
-    devices = [device(0, temperature={'wave': {'base': 1000, 'amp': 900, 'period_s': 0.731}})]
+    devices = [device(0, utilization={'gpu': {'wave': {'base': 50, 'amp': 49, 'period_s': 0.731}}})]
     t = terminal(['-i', '0.05', '--no-header'], devices)
     t.wait_for(rb'\[0\]')
     start = time.monotonic()
@@ -244,22 +254,19 @@ def test_the_beat_does_not_drift(terminal):
 def test_one_write_per_picture(terminal, tmp_path):
     if not shutil.which('strace'):
         pytest.skip('strace is not installed')
-    devices = [device(i, temperature={'wave': {'base': 1000, 'amp': 900, 'period_s': 1}}) for i in range(4)]
-    path = scenario(tmp_path / 's.json', devices)
     log = tmp_path / 'strace'
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 100, 0, 0))
-    popen = subprocess.Popen(['strace', '-qq', '-e', 'trace=write', '-o', log, CLUSTAT, '-i', '0.2'], env=environment(path),
-                             stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
-    end = time.monotonic() + DEADLINE_S
-    while log.read_text().count('[3]') < 4 if log.exists() else True:
-        assert time.monotonic() < end
-        if select.select([master], [], [], 0.1)[0]:
-            os.read(master, 65536)
-    popen.terminate()
-    popen.wait()
-    pictures = [line for line in log.read_text().split('\n') if '[3]' in line]
-    assert all(line.startswith('write(1, ') and '[0]' in line for line in pictures[1:-1])
+    devices = [device(i, utilization={'gpu': {'wave': {'base': 50, 'amp': 49, 'period_s': 1.3}}}) for i in range(4)]
+    t = terminal(['-qq', '-s', '9999', '-e', 'trace=write', '-o', str(log), CLUSTAT, '-i', '0.2', '--no-color'], devices, name='strace',
+                 program=shutil.which('strace'))
+    for _ in range(4):
+        t.wait_for(rb'\[3\]', len(t.output))
+    t.send(b'q')
+    assert t.end() == 0
+    written = re.findall(r'write\(1, "(.*)"', log.read_text())
+    pictures = [text for text in written if '[0]' in text or '[3]' in text]
+    assert len(pictures) >= 3
+    assert all('[0]' in text and '[3]' in text for text in pictures)
+    assert len(written) == len(pictures) + 2  # and what enters and leaves
 
 
 def test_a_hanging_call_is_named_and_the_picture_stays(terminal):
@@ -405,8 +412,8 @@ def tmux(tmp_path):
 def test_what_a_terminal_shows(tmux, tmp_path):
     env = environment(scenario(tmp_path / 's.json', 5))
     t = tmux(env)
-    t.wait_for(r'[$#] ')
-    t.call('send-keys', 'PS1=; clear; echo before; %s -i 0.2 --no-color; echo status=$?' % CLUSTAT, 'Enter')
+    t.wait_for(r'[$#]')
+    t.call('send-keys', 'PS1=; clear; echo bef""ore; %s -i 0.2 --no-color; echo status=$?' % CLUSTAT, 'Enter')
     screen = t.wait_for(r'\[4\] .*MB \|')
     lines = screen.split('\n')
     assert re.match(r'\S+ +.*\d\d:\d\d:\d\d', lines[0])
