@@ -7,6 +7,7 @@
 #include "cli/local.h"
 #include "cli/mode.h"
 #include "cli/output.h"
+#include "cli/settings.h"
 #include "cli/show.h"
 #include "cli/watch.h"
 #include "clustat_version.h"
@@ -201,16 +202,12 @@ static int check_users(struct show *show)
 }
 
 static int show_local(struct show *show, const struct color_environment *environment,
-                      const struct mode_environment *places)
+                      const struct sampler_options *sampling)
 {
-    struct sampler_options sampling = sampler_options_default();
     struct local local;
     int status, r;
 
-    sampling.library_path = places->nvml_lib && *places->nvml_lib ? places->nvml_lib : NULL;
-    sampling.command_line = COMMAND_LINE_FULL;
-    sampling.command_line_max = 131072;
-    r = local_open(&local, &sampling, clock_now());
+    r = local_open(&local, sampling, clock_now());
     if (r < 0) {
         failure_report_start(show, r);
         return EXIT_FAILED;
@@ -232,7 +229,9 @@ static int show_local(struct show *show, const struct color_environment *environ
 
 static int show_devices(const struct options *options, const char *program)
 {
+    _cleanup_(config_deinit) struct config config = {0};
     _cleanup_(show_deinit) struct show show = {0};
+    struct sampler_options sampling;
     struct color_environment environment;
     struct mode_environment places;
     int status;
@@ -247,15 +246,17 @@ static int show_devices(const struct options *options, const char *program)
     }
     color_environment_read(&environment);
     mode_environment_read(&places);
-    if (show_init(&show, options, &environment) < 0)
-        return out_of_memory(program);
     if (mode_choose(options, &places) == MODE_BACKEND) {
         output_complain(program, "clustat-backend is not running: systemctl status clustat-client; "
                                  "--local shows this machine");
         return EXIT_FAILED;
     }
+    if (settings_load(program, &places, &config) < 0 ||
+        show_init(&show, options, &environment, config.services.latency_display) < 0)
+        return out_of_memory(program);
+    sampling = settings_sampling(&config, &places);
     status = check_node_filter(&show);
-    return status == EXIT_SHOWN ? show_local(&show, &environment, &places) : status;
+    return status == EXIT_SHOWN ? show_local(&show, &environment, &sampling) : status;
 }
 
 static int run(const char *program, const struct options *options)

@@ -281,6 +281,13 @@ static bool is_choice(const struct option_spec *spec, const char *value)
     return !spec->choices[0];
 }
 
+/* Of the choices of --latency-display. */
+static bool is_yes(const char *value)
+{
+    return strcmp(value, "true") == 0 || strcmp(value, "yes") == 0 || strcmp(value, "on") == 0 ||
+           strcmp(value, "1") == 0;
+}
+
 /* Options with a value. value: NULL where an optional one was left out. */
 static int take_value(struct parser *parser, const struct option_spec *spec, const char *value)
 {
@@ -313,8 +320,8 @@ static int take_value(struct parser *parser, const struct option_spec *spec, con
     case OPTION_NODE:
         options->nodes = value;
         return 0;
-    case OPTION_LATENCY_DISPLAY: /* the choices that mean no: false, no, off, 0 */
-        options->no_latency = value && (strchr("fn0", value[0]) || strcmp(value, "off") == 0);
+    case OPTION_LATENCY_DISPLAY:
+        options->latency = is_yes(value) ? LATENCY_SHOWN : LATENCY_HIDDEN;
         return 0;
     case OPTION_BACKEND_SOCKET:
         options->socket = value;
@@ -369,7 +376,7 @@ static int take_flag(struct parser *parser, const struct option_spec *spec)
         options->local = true;
         return 0;
     case OPTION_NO_LATENCY:
-        options->no_latency = true;
+        options->latency = LATENCY_HIDDEN;
         return 0;
     default: /* OPTION_SHOW_ALL is applied when all words are read */
         return 0;

@@ -25,6 +25,12 @@ enum color_wish {
     COLOR_NEVER,  /* --no-color */
 };
 
+enum latency_wish {
+    LATENCY_AUTO, /* as services.latency_display says */
+    LATENCY_SHOWN,
+    LATENCY_HIDDEN,
+};
+
 /* What was asked for. All strings are borrowed from the words given to options_parse(). */
 struct options {
     bool as_gpustat; /* called by the name gpustat */
@@ -35,7 +41,7 @@ struct options {
     enum render_power show_power;
     bool no_header, no_processes;
     bool json, debug, local;
-    bool no_latency;
+    enum latency_wish latency;
     int gpuname_width;      /* -1: not given; larger numbers are cut to GPUNAME_WIDTH_MAX */
     int64_t interval_ns;    /* 0: show once */
     const char *ids;        /* --id as given, NULL: all */

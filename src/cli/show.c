@@ -25,13 +25,21 @@ static struct render_options render_options_from(const struct options *options,
         .show_power = options->show_power,
         .no_header = options->no_header,
         .no_processes = options->no_processes,
-        .show_delay = !options->no_latency && !options->as_gpustat && environment->is_terminal,
         .gpuname_width = options->gpuname_width,
     };
 }
 
+/* Scripts and gpustat's users do not expect a figure there that changes each time. */
+static bool shows_delay(const struct options *options, const struct color_environment *environment,
+                        bool latency_display)
+{
+    if (options->as_gpustat || !environment->is_terminal || options->latency == LATENCY_HIDDEN)
+        return false;
+    return options->latency == LATENCY_SHOWN || latency_display;
+}
+
 int show_init(struct show *ret_show, const struct options *options,
-              const struct color_environment *environment)
+              const struct color_environment *environment, bool latency_display)
 {
     struct show show = {
         .options = options,
@@ -40,6 +48,7 @@ int show_init(struct show *ret_show, const struct options *options,
     };
     int r;
 
+    show.render.show_delay = shows_delay(options, environment, latency_display);
     r = users_new(NULL, &show.users);
     if (r < 0)
         return r;

@@ -27,9 +27,12 @@ struct show {
     uint64_t age_us;          /* of the snapshot */
 };
 
-/* Returns 0 or -ENOMEM. options and environment outlive it. */
+/*
+ * latency_display: services.latency_display, where no option says otherwise. options and environment outlive
+ * the result. Returns 0 or -ENOMEM.
+ */
 int show_init(struct show *ret_show, const struct options *options,
-              const struct color_environment *environment);
+              const struct color_environment *environment, bool latency_display);
 void show_deinit(struct show *show);
 
 /*

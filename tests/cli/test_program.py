@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from cli_program import CLUSTAT, DEADLINE_S, GOLDEN, device, environment, run, scenario
+from cli_program import CLUSTAT, DEADLINE_S, GOLDEN, LIBRARY, device, environment, run, scenario
 
 
 @pytest.fixture
@@ -263,6 +263,29 @@ def test_a_configured_backend_is_not_replaced_by_this_machine(tmp_path):
     assert (result.returncode, result.stdout) == (1, '')
     assert result.stderr == ('clustat: clustat-backend is not running: systemctl status clustat-client; '
                              '--local shows this machine\n')
+
+
+# ---- configuration ----
+
+def test_the_library_from_the_configuration(tmp_path):
+    config = tmp_path / 'client.toml'
+    config.write_text('[runtime]\nnvml_lib_path = "%s"\n' % LIBRARY)
+    env = environment(scenario(tmp_path / 's.json'), CLUSTAT_NVML_LIB=None, CLUSTAT_CONFIG=config)
+    assert '[2]' in run(['--local'], env).stdout
+    assert '[2]' in run([], env, 'gpustat').stdout
+    assert run([], env).returncode == 1  # a client.toml means a backend
+    config.write_text('[runtime]\nnvml_lib_path = "%s"\n' % (tmp_path / 'none.so'))
+    assert 'none.so' in run(['--local'], env).stderr
+    assert '[2]' in run(['--local'], dict(env, CLUSTAT_NVML_LIB=str(LIBRARY))).stdout
+
+
+def test_a_broken_configuration_is_told_and_the_gpus_are_shown(tmp_path):
+    config = tmp_path / 'client.toml'
+    config.write_text('[runtime]\ndriver_time_percent = "much"\nstuck_call_secs = 30\n')
+    env = environment(scenario(tmp_path / 's.json'), CLUSTAT_CONFIG=config)
+    result = run([], env)
+    assert result.returncode == 0 and '[2]' in result.stdout
+    assert re.match(r'clustat: \S*client\.toml:2: .*driver_time_percent', result.stderr), result.stderr
 
 
 # ---- failures ----

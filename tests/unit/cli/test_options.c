@@ -94,12 +94,13 @@ static void nothing_given(void **state)
     (void)state;
     assert_int_equal(options.action, ACTION_SHOW);
     assert_int_equal(options.color, COLOR_AUTO);
+    assert_int_equal(options.latency, LATENCY_AUTO);
     assert_int_equal(options.gpuname_width, -1);
     assert_int_equal(options.interval_ns, 0);
     assert_null(options.ids);
     assert_null(options.users);
     assert_null(options.nodes);
-    assert_false(options.json || options.debug || options.local || options.no_latency);
+    assert_false(options.json || options.debug || options.local);
 }
 
 static void bundles(void **state)
@@ -180,7 +181,7 @@ static void prefixes(void **state)
     assert_true(parse_good(true, "--show-fan").show_fan);
     assert_true(parse_good(true, "--show-pi").show_pid);
     /* clustat's own, where gpustat's names leave room */
-    assert_true(parse_good(false, "--no-l").no_latency);
+    assert_int_equal(parse_good(false, "--no-l").latency, LATENCY_HIDDEN);
     assert_true(parse_good(false, "--loc").local);
     assert_string_equal(parse_good(false, "--us|bob").users, "bob");
     assert_string_equal(parse_good(false, "--nod|x").nodes, "x");
@@ -198,13 +199,13 @@ static void own_options(void **state)
     assert_string_equal(parse_good(false, "-n|gpu[01-08]").nodes, "gpu[01-08]");
     assert_string_equal(parse_good(false, "-n=-x").nodes, "-x");
     assert_string_equal(parse_good(false, "-n=a=b").nodes, "a=b");
-    assert_true(parse_good(false, "--no-latency").no_latency);
-    assert_true(parse_good(false, "--latency-display|false").no_latency);
-    assert_true(parse_good(false, "--latency-display|off").no_latency);
-    assert_true(parse_good(false, "--latency-display=0").no_latency);
-    assert_true(parse_good(false, "--latency-display=no").no_latency);
-    assert_false(parse_good(false, "--latency-display|true").no_latency);
-    assert_false(parse_good(false, "--no-latency|--latency-display|on").no_latency);
+    assert_int_equal(parse_good(false, "--no-latency").latency, LATENCY_HIDDEN);
+    assert_int_equal(parse_good(false, "--latency-display|false").latency, LATENCY_HIDDEN);
+    assert_int_equal(parse_good(false, "--latency-display|off").latency, LATENCY_HIDDEN);
+    assert_int_equal(parse_good(false, "--latency-display=0").latency, LATENCY_HIDDEN);
+    assert_int_equal(parse_good(false, "--latency-display=no").latency, LATENCY_HIDDEN);
+    assert_int_equal(parse_good(false, "--latency-display|true").latency, LATENCY_SHOWN);
+    assert_int_equal(parse_good(false, "--no-latency|--latency-display|on").latency, LATENCY_SHOWN);
     assert_string_equal(parse_good(false, "--backend-socket|/s").socket, "/s");
     assert_string_equal(parse_good(false, "--print-completion|fish").completion, "fish");
     assert_string_equal(parse_good(false, "--id|0,1").ids, "0,1");
