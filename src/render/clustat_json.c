@@ -220,6 +220,7 @@ void render_clustat_json(const struct view *view, const struct render_options *o
     };
     struct json_writer *json = &state.json;
 
+    json->one_line = options->one_line;
     json_begin_object(json);
     put_meta(&state);
     json_key(json, "nodes");

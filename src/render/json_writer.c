@@ -13,6 +13,8 @@ struct json_writer json_writer_new(struct buffer *out, enum json_bad_bytes bad_b
 
 static void put_line_start(struct json_writer *json)
 {
+    if (json->one_line)
+        return;
     buffer_put_char(json->out, '\n');
     buffer_put_repeated(json->out, ' ', (size_t)json->depth * INDENT);
 }
@@ -25,7 +27,7 @@ static void begin_item(struct json_writer *json)
         return;
     }
     if (json->has_items)
-        buffer_put_char(json->out, ',');
+        buffer_put_string(json->out, json->one_line ? ", " : ",");
     if (json->depth)
         put_line_start(json);
     json->has_items = true;

@@ -17,6 +17,7 @@ enum json_bad_bytes {
 struct json_writer {
     struct buffer *out;
     enum json_bad_bytes bad_bytes;
+    bool one_line; /* false after json_writer_new(): one item a line */
     unsigned depth;
     bool has_items; /* the innermost list or object has an item already */
     bool after_key; /* a key was written and waits for its value */

@@ -38,6 +38,7 @@ struct render_options {
     bool show_delay;     /* delay=280us in the header */
     int gpuname_width;   /* -1: the longest name shown */
     size_t columns;      /* cut rows to this width (terminals only); 0: never */
+    bool one_line;       /* clustat's JSON: all on one line */
     const uint32_t *ids; /* --id: indices in the order given, NULL: all */
     size_t id_count;
 };
@@ -48,7 +49,7 @@ void render_table(const struct view *view, const struct render_options *options,
 /* gpustat's JSON object (A.11). Several nodes: hostname null, each GPU with a key hostname. */
 void render_gpustat_json(const struct view *view, const struct render_options *options, struct buffer *out);
 
-/* clustat's JSON (docs/clustat.schema.json). One object, 4-blank indent, a final newline. */
+/* clustat's JSON (docs/clustat.schema.json). One object, 4-blank indent or one line, a final newline. */
 void render_clustat_json(const struct view *view, const struct render_options *options, struct buffer *out);
 
 /*

@@ -1,4 +1,4 @@
-#include "server/event_log.h"
+#include "core/event_log.h"
 
 #include "core/cleanup.h"
 
