@@ -16,6 +16,7 @@
 #include "wire/message.h"
 
 #define REASSEMBLY_BLOCK_SIZE 4096u
+#define REASSEMBLY_SLOTS_MAX  4096u
 
 struct reassembly_options {
     size_t slots;           /* 1 to 4,096 */
