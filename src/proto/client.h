@@ -26,7 +26,6 @@
 #define CLIENT_TIMEOUT_LATE_MAX_NS NS_PER_S         /* behind it */
 #define CLIENT_HELLO_FIRST_NS      (10 * NS_PER_MS) /* between HELLOs: doubles */
 #define CLIENT_HELLO_MAX_NS        (15 * NS_PER_S)  /* up to this, also for servers that are down */
-#define CLIENT_STOPPED_RETRY_NS    (30 * NS_PER_S)  /* after a goodbye, while somebody asks */
 #define CLIENT_SET_MAX             65536u
 
 struct client;
@@ -111,8 +110,11 @@ void client_set_free(struct client_set *set);
 struct instant client_set_next(const struct client_set *set);
 void client_set_tick(struct client_set *set, struct instant now);
 
-/* Other keys from now on (SIGHUP). Sessions go on under those that they have. */
-void client_set_keys(struct client_set *set, const struct seal_keys *keys);
+/*
+ * Other keys from now on (SIGHUP). Sealed sessions go on under the keys that they have; where there were no
+ * keys before, or are none now, sessions are made anew.
+ */
+void client_set_keys(struct client_set *set, struct instant now, const struct seal_keys *keys);
 
 /* SO_RXQ_OVFL: the kernel has dropped answers for want of room. */
 void client_set_overflowed(struct client_set *set, struct instant now);
