@@ -44,8 +44,8 @@ enum view_answer_outcome {
     VIEW_ANSWER_COMPLETE = 1,  /* view_answer_nodes() and view_answer_end() */
     VIEW_ANSWER_FORGOTTEN = 2, /* the answer to FORGET: view_answer_forgotten() */
     VIEW_ANSWER_ERROR = 3,     /* the backend refuses: view_answer_error() says why, in words for a person */
-    VIEW_ANSWER_OTHER = 4,     /* of another question, or of a type that this version does not know: skipped */
-    VIEW_ANSWER_BAD = 5,       /* malformed: the connection is of no more use */
+    VIEW_ANSWER_OTHER = 4, /* of another question, or of a type that this version does not know: skipped */
+    VIEW_ANSWER_BAD = 5,   /* malformed: the connection is of no more use */
 };
 
 /*
