@@ -22,10 +22,11 @@
 /* Protocol constants; all from docs/protocol.md, "Times". */
 #define CLIENT_TIMEOUT_FIRST_NS    (5 * NS_PER_MS) /* of a query, before a round trip was measured */
 #define CLIENT_TIMEOUT_MIN_NS      (2 * NS_PER_MS)
-#define CLIENT_TIMEOUT_MAX_NS      (20 * NS_PER_MS) /* while the deadline runs */
-#define CLIENT_TIMEOUT_LATE_MAX_NS NS_PER_S         /* behind it */
-#define CLIENT_HELLO_FIRST_NS      (10 * NS_PER_MS) /* between HELLOs: doubles */
-#define CLIENT_HELLO_MAX_NS        (15 * NS_PER_S)  /* up to this, also for servers that are down */
+#define CLIENT_TIMEOUT_MAX_NS      (20 * NS_PER_MS)  /* while the deadline runs */
+#define CLIENT_TIMEOUT_LATE_MAX_NS NS_PER_S          /* behind it */
+#define CLIENT_HELLO_FIRST_NS      (10 * NS_PER_MS)  /* between HELLOs: doubles */
+#define CLIENT_HELLO_TENTATIVE_NS  (100 * NS_PER_MS) /* the same for client_start_tentative() */
+#define CLIENT_HELLO_MAX_NS        (15 * NS_PER_S)   /* up to this, also for servers that are down */
 #define CLIENT_SET_MAX             65536u
 
 struct client;
@@ -169,6 +170,12 @@ const struct peer *client_peer(const struct client *client);
 
 /* Wants a session. Nothing happens if there is one or one is being made. */
 void client_start(struct client *client, struct instant now);
+
+/*
+ * The same for a server of which nothing is known but an announce, which may be forged: HELLOs come slowly
+ * until it answers, so that nobody can be made to send much to somebody else.
+ */
+void client_start_tentative(struct client *client, struct instant now);
 
 /* Something hints that the server is there (an announce): if it is being tried, try now. */
 void client_kick(struct client *client, struct instant now);

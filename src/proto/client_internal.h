@@ -78,8 +78,9 @@ struct client {
     struct client *chain_next; /* or next zombie */
     struct timer timer;
     enum client_state state;
-    bool gone;    /* freed, in a call from outside */
-    bool counted; /* in set->unreached */
+    bool gone;      /* freed, in a call from outside */
+    bool counted;   /* in set->unreached */
+    bool tentative; /* nothing ever came from it */
     bool has_node;
     struct message_node node;
     struct client_shake shake;

@@ -448,8 +448,11 @@ static enum client_input take_datagram(struct client_set *set, struct instant no
     struct chunk chunk;
     int outcome = chunk_read(reader_over(bytes, len), &chunk);
 
-    if (outcome == CHUNK_BAD_VERSION)
+    if (outcome == CHUNK_BAD_VERSION) {
+        if (client->state == CLIENT_SHAKING)
+            client->their_frame_version = bytes[2];
         return CLIENT_INPUT_OTHER_VERSION;
+    }
     if (outcome != CHUNK_OK)
         return CLIENT_INPUT_BAD_CHUNK;
     client_enter(set);

@@ -55,7 +55,7 @@ static void restart(struct client *client, struct instant now)
 {
     client->shake = (struct client_shake){
         .nonce = random_next(&client->set->options.random),
-        .delay_ns = CLIENT_HELLO_FIRST_NS,
+        .delay_ns = client->tentative ? CLIENT_HELLO_TENTATIVE_NS : CLIENT_HELLO_FIRST_NS,
         .next = now,
         .once = true,
     };
@@ -167,6 +167,12 @@ void client_start(struct client *client, struct instant now)
     client_leave(client->set, now);
 }
 
+void client_start_tentative(struct client *client, struct instant now)
+{
+    client->tentative = true;
+    client_start(client, now);
+}
+
 void client_kick(struct client *client, struct instant now)
 {
     bool waits = client->state == CLIENT_REFUSED || client->state == CLIENT_STOPPED ||
@@ -204,6 +210,7 @@ enum client_input client_on_challenge(struct client *client, struct instant now,
         return CLIENT_INPUT_UNEXPECTED;
     memcpy(shake->cookie, challenge.cookie, sizeof(shake->cookie));
     shake->has_cookie = true;
+    client->tentative = false;
     client->seal_mismatch = false;
     client->their_frame_version = 0;
     /* Once per HELLO of the timer: a server that likes no cookie must not get one per round trip. */

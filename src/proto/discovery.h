@@ -79,10 +79,8 @@ enum discovery_input {
     DISCOVERY_INPUT_BAD_TYPE,   /* no discovery message */
     DISCOVERY_INPUT_OTHER_SIDE, /* a server hears announces, a backend probes: nothing to do */
     DISCOVERY_INPUT_BAD_MESSAGE,
-    DISCOVERY_INPUT_TOO_SHORT, /* a probe shorter than its answer */
-    DISCOVERY_INPUT_RATE,      /* too many from this source, or in total */
-    DISCOVERY_INPUT_FULL,      /* no place for another candidate or answer */
-    DISCOVERY_INPUT_OLD,       /* an announce that is older than one we have seen of that run */
+    DISCOVERY_INPUT_RATE, /* too many from this source, or in total */
+    DISCOVERY_INPUT_FULL, /* no place for another candidate or answer */
     DISCOVERY_INPUTS
 };
 const char *discovery_input_name(enum discovery_input input);
@@ -99,9 +97,10 @@ const struct announcer_counters *announcer_counters(const struct announcer *anno
 
 /* --- Backend --- */
 
-#define PROBER_CANDIDATES   512u           /* handshakes with announced servers at a time */
-#define PROBER_PER_SOURCE   8u             /* of them with one source address */
-#define PROBER_CANDIDATE_NS (3 * NS_PER_S) /* a candidate that has not answered by then is dropped */
+#define PROBER_CANDIDATES   512u     /* handshakes with announced servers at a time */
+#define PROBER_PER_SOURCE   32u      /* of them with one source address */
+#define PROBER_CANDIDATE_NS NS_PER_S /* a candidate that has not answered by then is dropped */
+#define PROBER_PER_SECOND   600u     /* handshakes begun */
 
 struct prober;
 

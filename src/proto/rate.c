@@ -144,11 +144,11 @@ static struct entry *find_or_add(struct rate *rate, struct instant now, uint64_t
     return &rate->entries[i];
 }
 
-bool rate_take(struct rate *rate, struct instant now, uint64_t source)
+/* The source's bucket if it and the total hold a token, else NULL. */
+static struct bucket *find_token(struct rate *rate, struct instant now, uint64_t source)
 {
     const struct rate_options *options = &rate->options;
     struct entry *entry = find_or_add(rate, now, source);
-    bool limited = options->total_per_second > 0;
 
     if (!rate->started) {
         rate->total = (struct bucket){options->total_burst, now};
@@ -156,10 +156,24 @@ bool rate_take(struct rate *rate, struct instant now, uint64_t source)
     }
     fill(&entry->bucket, now, options->per_second, options->burst);
     fill(&rate->total, now, options->total_per_second, options->total_burst);
-    if (entry->bucket.tokens < 1 || (limited && rate->total.tokens < 1))
+    return entry->bucket.tokens >= 1 && (options->total_per_second <= 0 || rate->total.tokens >= 1)
+               ? &entry->bucket
+               : NULL;
+}
+
+bool rate_has(struct rate *rate, struct instant now, uint64_t source)
+{
+    return find_token(rate, now, source) != NULL;
+}
+
+bool rate_take(struct rate *rate, struct instant now, uint64_t source)
+{
+    struct bucket *bucket = find_token(rate, now, source);
+
+    if (!bucket)
         return false;
-    entry->bucket.tokens -= 1;
-    if (limited)
+    bucket->tokens -= 1;
+    if (rate->options.total_per_second > 0)
         rate->total.tokens -= 1;
     return true;
 }

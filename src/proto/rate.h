@@ -27,6 +27,9 @@ void rate_free(struct rate *rate);
 /* Takes a token of the source (any number that stands for it) and of the total. False: none left. */
 bool rate_take(struct rate *rate, struct instant now, uint64_t source);
 
+/* True: rate_take() would succeed. For limits on what failed, which is only known later. */
+bool rate_has(struct rate *rate, struct instant now, uint64_t source);
+
 /* Sources remembered at present, never more than options.sources. */
 size_t rate_sources(const struct rate *rate);
 

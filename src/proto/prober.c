@@ -1,0 +1,407 @@
+/* The backend's side of discovery. */
+#include "proto/discovery_common.h"
+
+#include "proto/rate.h"
+#include "proto/timers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The first probes, counted from the start. */
+static const int64_t first_after_ns[] = {0, 250 * NS_PER_MS, 250 * NS_PER_MS, 500 * NS_PER_MS};
+#define FIRST_PROBES (sizeof(first_after_ns) / sizeof(first_after_ns[0]))
+
+#define NOBODY_KNOWN_NS NS_PER_S       /* while somebody asks and no node is known */
+#define MISSED_NS       (2 * NS_PER_S) /* after announces that found no place */
+#define START_NS        (NS_PER_S / PROBER_PER_SECOND)
+#define START_BURST     32                /* handshakes that may begin at once */
+#define MAY_GO_NS       (200 * NS_PER_MS) /* a candidate that has had so long may make room for another */
+#define BITS_PER_NODE   10u               /* of the digest, where there is room: one in 100 is mistaken */
+
+/* Handshakes that failed, per source: more than these, and its announces are not looked at. */
+static const struct rate_options failure_rate = {0.2, 8, 0, 0, 1024};
+
+struct candidate {
+    bool used, begun;
+    struct peer from;
+    struct message_announce announce;
+    char hostname[MESSAGE_TEXT_MAX];
+    struct instant since; /* it waits, or its handshake goes on */
+    uint64_t order;
+};
+
+struct prober {
+    struct prober_options options;
+    struct prober_events events;
+    uint32_t frame_id;
+    struct instant next, last_probe, last_asked;
+    unsigned sent; /* of the first probes */
+    bool missed;
+    struct candidate candidates[PROBER_CANDIDATES];
+    size_t used, waiting;
+    uint64_t orders;
+    struct instant start_credit; /* the next handshake may begin now if this is not later */
+    struct rate *failures;       /* owned */
+    struct prober_counters counters;
+};
+
+void prober_free(struct prober *prober)
+{
+    if (!prober)
+        return;
+    rate_free(prober->failures);
+    free(prober);
+}
+
+int prober_new(const struct prober_options *options, const struct prober_events *events, struct instant now,
+               struct prober **ret_prober)
+{
+    struct prober *prober = calloc(1, sizeof(*prober));
+    int r;
+
+    if (!prober)
+        return -ENOMEM;
+    prober->options = *options;
+    prober->events = *events;
+    prober->frame_id = (uint32_t)random_next(&options->random);
+    prober->last_asked = now;
+    prober->start_credit = now;
+    r = rate_new(&failure_rate, &prober->failures);
+    if (r < 0) {
+        prober_free(prober);
+        return r;
+    }
+    prober_again(prober, now);
+    *ret_prober = prober;
+    return 0;
+}
+
+void prober_again(struct prober *prober, struct instant now)
+{
+    prober->sent = 0;
+    prober->next = now;
+}
+
+void prober_set_keys(struct prober *prober, const struct seal_keys *keys)
+{
+    prober->options.keys = keys;
+}
+
+bool prober_is_idle(const struct prober *prober, struct instant now)
+{
+    return instant_since_ns(now, prober->last_asked) >= DISCOVERY_IDLE_AFTER_NS;
+}
+
+static bool knows_nobody(struct prober *prober)
+{
+    uint8_t identity[IDENTITY_SIZE];
+
+    return !prober->events.on_live(prober->events.userdata, 0, identity);
+}
+
+void prober_asked(struct prober *prober, struct instant now)
+{
+    bool was_idle = prober_is_idle(prober, now);
+
+    prober->last_asked = now;
+    if (was_idle)
+        prober_again(prober, now);
+    else if (instant_since_ns(now, prober->last_probe) >= NOBODY_KNOWN_NS && knows_nobody(prober))
+        prober->next = now;
+}
+
+/* ---- probes ---- */
+
+/* Counts the identities that need not answer: live sessions and candidates. */
+static size_t count_known(struct prober *prober)
+{
+    uint8_t identity[IDENTITY_SIZE];
+    size_t live = 0;
+
+    while (prober->events.on_live(prober->events.userdata, live, identity))
+        live++;
+    return live + prober->used;
+}
+
+static void fill_digest(struct prober *prober, struct message_probe *probe, uint8_t *bloom)
+{
+    uint8_t identity[IDENTITY_SIZE];
+
+    for (size_t i = 0; prober->events.on_live(prober->events.userdata, i, identity); i++)
+        message_bloom_add(bloom, probe->bloom.len, probe->salt, probe->hashes, identity);
+    for (size_t i = 0; i < PROBER_CANDIDATES; i++)
+        if (prober->candidates[i].used)
+            message_bloom_add(bloom, probe->bloom.len, probe->salt, probe->hashes,
+                              prober->candidates[i].announce.node.identity);
+}
+
+/* A Bloom filter has fewest mistakes with ln 2 bits set per bit and item. */
+static uint8_t best_hashes(size_t bits, size_t items)
+{
+    size_t hashes = items ? (bits * 69 + items * 50) / (items * 100) : 1;
+
+    return (uint8_t)(hashes < 1 ? 1 : hashes > 16 ? 16 : hashes);
+}
+
+static size_t digest_size(size_t known)
+{
+    size_t bytes = (known * BITS_PER_NODE + 7) / 8;
+
+    return bytes < MESSAGE_BLOOM_MAX ? bytes : MESSAGE_BLOOM_MAX;
+}
+
+static int send_probe(struct prober *prober)
+{
+    const struct prober_options *options = &prober->options;
+    size_t known = count_known(prober);
+    uint8_t bloom[MESSAGE_BLOOM_MAX] = {0};
+    struct message_probe probe = {
+        .instance = options->instance,
+        .salt = random_next(&options->random),
+        .answer_within_ms = DISCOVERY_ANSWER_MS,
+        .bloom = {(const char *)bloom, digest_size(known)},
+    };
+    struct envelope_way way = {
+        .random = &options->random,
+        .direction = SEAL_TO_SERVER,
+        .frame_id = prober->frame_id++,
+    };
+    struct envelope envelope;
+    struct text bytes;
+
+    probe.hashes = best_hashes(8 * probe.bloom.len, known);
+    fill_digest(prober, &probe, bloom);
+    envelope_begin(&envelope, FRAME_PROBE, 0, seal_first_key(options->keys));
+    message_put_probe(&envelope.writer, &probe);
+    bytes = envelope_end(&envelope, &way);
+    return prober->events.on_probe(prober->events.userdata, (const uint8_t *)bytes.bytes, bytes.len);
+}
+
+static void probe_now(struct prober *prober, struct instant now)
+{
+    const struct random_source *random = &prober->options.random;
+    int64_t pause_ns;
+
+    prober->counters.probes++;
+    prober->counters.failed += send_probe(prober) != 0;
+    prober->last_probe = now;
+    prober->sent++;
+    if (prober->sent < FIRST_PROBES)
+        pause_ns = first_after_ns[prober->sent];
+    else if (prober_is_idle(prober, now))
+        pause_ns = discovery_jitter(random, DISCOVERY_IDLE_INTERVAL_NS);
+    else
+        pause_ns = discovery_jitter(random, prober->missed ? MISSED_NS : DISCOVERY_INTERVAL_NS);
+    prober->missed = false;
+    prober->next = instant_add_ns(now, pause_ns);
+}
+
+/* ---- candidates ---- */
+
+static void forget(struct prober *prober, struct candidate *candidate)
+{
+    prober->used--;
+    prober->waiting -= !candidate->begun;
+    candidate->used = false;
+}
+
+static void give_up(struct prober *prober, struct instant now, struct candidate *candidate)
+{
+    prober->counters.given_up++;
+    rate_take(prober->failures, now, candidate->from.source);
+    forget(prober, candidate);
+    prober->events.on_give_up(prober->events.userdata, (unsigned)(candidate - prober->candidates));
+}
+
+void prober_done(struct prober *prober, struct instant now, unsigned number)
+{
+    (void)now;
+    if (number < PROBER_CANDIDATES && prober->candidates[number].used && prober->candidates[number].begun)
+        forget(prober, &prober->candidates[number]);
+}
+
+size_t prober_candidates(const struct prober *prober)
+{
+    return prober->used;
+}
+
+/* The candidate that came first, of those that wait (or of those whose handshake goes on). */
+static struct candidate *oldest(struct prober *prober, bool begun)
+{
+    struct candidate *first = NULL;
+
+    for (size_t i = 0; i < PROBER_CANDIDATES; i++) {
+        struct candidate *candidate = &prober->candidates[i];
+
+        if (candidate->used && candidate->begun == begun && (!first || candidate->order < first->order))
+            first = candidate;
+    }
+    return first;
+}
+
+static bool may_start(const struct prober *prober, struct instant now)
+{
+    return prober->waiting && prober->start_credit.ns <= now.ns;
+}
+
+static void start(struct prober *prober, struct instant now, struct candidate *candidate)
+{
+    struct prober_candidate told = {
+        .number = (unsigned)(candidate - prober->candidates),
+        .from = &candidate->from,
+        .announce = &candidate->announce,
+    };
+    struct instant earliest = instant_add_ns(now, -START_BURST * START_NS);
+
+    if (prober->start_credit.ns < earliest.ns)
+        prober->start_credit = earliest;
+    prober->start_credit = instant_add_ns(prober->start_credit, START_NS);
+    candidate->begun = true;
+    candidate->since = now;
+    prober->waiting--;
+    prober->counters.candidates++;
+    prober->events.on_candidate(prober->events.userdata, &told);
+}
+
+static void start_some(struct prober *prober, struct instant now)
+{
+    while (may_start(prober, now)) {
+        struct candidate *candidate = oldest(prober, false);
+
+        if (prober->events.on_is_live(prober->events.userdata, &candidate->announce.node))
+            forget(prober, candidate);
+        else
+            start(prober, now, candidate);
+    }
+}
+
+/* A free place; where there is none, that of a handshake that has had its chance. */
+static struct candidate *make_place(struct prober *prober, struct instant now)
+{
+    struct candidate *candidate = prober->candidates;
+
+    if (prober->used == PROBER_CANDIDATES) {
+        candidate = oldest(prober, true);
+        if (!candidate || instant_since_ns(now, candidate->since) < MAY_GO_NS)
+            return NULL;
+        give_up(prober, now, candidate);
+        return candidate;
+    }
+    while (candidate->used)
+        candidate++;
+    return candidate;
+}
+
+static bool same_announcer(const struct candidate *candidate, const struct peer *from,
+                           const struct message_announce *announce)
+{
+    return peer_equal(&candidate->from, from) && candidate->announce.udp_port == announce->udp_port &&
+           candidate->announce.tcp_port == announce->tcp_port &&
+           memcmp(candidate->announce.node.identity, announce->node.identity, IDENTITY_SIZE) == 0 &&
+           candidate->announce.node.instance == announce->node.instance;
+}
+
+static void fill(struct prober *prober, struct candidate *candidate, struct instant now,
+                 const struct peer *from, const struct message_announce *announce)
+{
+    *candidate = (struct candidate){
+        .used = true,
+        .from = *from,
+        .announce = *announce,
+        .since = now,
+        .order = prober->orders++,
+    };
+    if (text_is_present(announce->hostname)) {
+        memcpy(candidate->hostname, announce->hostname.bytes, announce->hostname.len);
+        candidate->announce.hostname.bytes = candidate->hostname;
+    }
+    prober->used++;
+    prober->waiting++;
+}
+
+static enum discovery_input on_announce(struct prober *prober, struct instant now, const struct peer *from,
+                                        const struct discovery_message *in)
+{
+    struct message_announce announce;
+    struct candidate *candidate;
+    unsigned of_source = 0;
+
+    if (message_get_announce(in->body, &announce) < 0 || (!announce.udp_port && !announce.tcp_port))
+        return DISCOVERY_INPUT_BAD_MESSAGE;
+    if (announce.flags & ANNOUNCE_STOPPING ||
+        prober->events.on_is_live(prober->events.userdata, &announce.node))
+        return DISCOVERY_INPUT_KNOWN;
+    for (size_t i = 0; i < PROBER_CANDIDATES; i++) {
+        candidate = &prober->candidates[i];
+        if (!candidate->used)
+            continue;
+        if (same_announcer(candidate, from, &announce))
+            return DISCOVERY_INPUT_KNOWN;
+        of_source += candidate->from.source == from->source;
+    }
+    if (!rate_has(prober->failures, now, from->source))
+        return DISCOVERY_INPUT_RATE;
+    candidate = of_source < PROBER_PER_SOURCE ? make_place(prober, now) : NULL;
+    if (!candidate) {
+        prober->missed = true;
+        return DISCOVERY_INPUT_FULL;
+    }
+    fill(prober, candidate, now, from, &announce);
+    start_some(prober, now);
+    return DISCOVERY_INPUT_TAKEN;
+}
+
+static enum discovery_input take(struct prober *prober, struct instant now, const struct peer *from,
+                                 const uint8_t *bytes, size_t len)
+{
+    struct discovery_message in;
+    enum discovery_input input = discovery_read(bytes, len, prober->options.keys, &in);
+
+    if (input != DISCOVERY_INPUT_TAKEN)
+        return input;
+    return in.type == FRAME_ANNOUNCE ? on_announce(prober, now, from, &in) : DISCOVERY_INPUT_OTHER_SIDE;
+}
+
+enum discovery_input prober_datagram(struct prober *prober, struct instant now, const struct peer *from,
+                                     const uint8_t *bytes, size_t len)
+{
+    enum discovery_input input = take(prober, now, from, bytes, len);
+
+    prober->counters.input[input]++;
+    return input;
+}
+
+/* ---- time ---- */
+
+struct instant prober_next(const struct prober *prober)
+{
+    struct instant next = prober->next;
+
+    if (prober->waiting)
+        next = instant_earlier(next, prober->start_credit);
+    for (size_t i = 0; prober->used && i < PROBER_CANDIDATES; i++)
+        if (prober->candidates[i].used && prober->candidates[i].begun)
+            next = instant_earlier(next, instant_add_ns(prober->candidates[i].since, PROBER_CANDIDATE_NS));
+    return next;
+}
+
+void prober_tick(struct prober *prober, struct instant now)
+{
+    for (size_t i = 0; prober->used && i < PROBER_CANDIDATES; i++) {
+        struct candidate *candidate = &prober->candidates[i];
+
+        if (candidate->used && candidate->begun &&
+            instant_since_ns(now, candidate->since) >= PROBER_CANDIDATE_NS)
+            give_up(prober, now, candidate);
+    }
+    start_some(prober, now);
+    if (prober->missed && prober->sent >= FIRST_PROBES)
+        prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, MISSED_NS));
+    if (prober->next.ns <= now.ns)
+        probe_now(prober, now);
+}
+
+const struct prober_counters *prober_counters(const struct prober *prober)
+{
+    return &prober->counters;
+}
