@@ -12,8 +12,8 @@
 
 /* Below this the kernel's tick of 10 ms makes a CPU share too coarse. */
 #define CPU_WINDOW_MIN_NS (100 * NS_PER_MS)
-#define CPU_LIFE_MIN_NS   NS_PER_S /* a younger process is averaged over a second: its start says nothing yet \
-                                    */
+/* A process younger than this is averaged over it: what it did at its start says little. */
+#define CPU_LIFE_MIN_NS NS_PER_S
 
 /* A process may give itself a title at any time (setproctitle). */
 #define COMMAND_INTERVAL_NS (5 * NS_PER_S)

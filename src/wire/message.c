@@ -1,6 +1,7 @@
 /* Sizes and names of all messages, and the rule against amplification. */
-#include "wire/message_format.h"
+#include "wire/message.h"
 
+#include "wire/message_format.h"
 #include "wire/seal.h"
 
 /* The longest part of a message: what is left of a frame that is sealed. */
