@@ -113,40 +113,39 @@ void failure_report_start(const struct show *show, int error)
     failure_report(show, message);
 }
 
-/* "nvmlInit_v2" or "nvmlDeviceGetName on GPU 1". */
-static void describe_call(const struct sampler_call *call, char *text, size_t size)
+void failure_put_call(struct buffer *out, const struct sampler_call *call)
 {
-    if (call->device < 0)
-        snprintf(text, size, "%s", call->name);
-    else
-        snprintf(text, size, "%s on GPU %d", call->name, call->device);
+    buffer_put_string(out, call->name);
+    if (call->device >= 0)
+        buffer_printf(out, " on GPU %d", call->device);
 }
 
 void failure_report_silence(const struct show *show, const struct sampler_call *call, unsigned ended)
 {
-    char message[256], what[128];
+    _cleanup_(buffer_deinit) struct buffer message = BUFFER_EMPTY;
 
-    if (call)
-        describe_call(call, what, sizeof(what));
-    if (ended)
-        snprintf(message, sizeof(message),
-                 "the process that reads the driver ended %u times; --debug and dmesg may tell more", ended);
-    else if (call)
-        snprintf(message, sizeof(message),
-                 "the driver does not answer: %s has been running for %lld s; dmesg may tell why", what,
-                 (long long)(call->running_ns / NS_PER_S));
-    else
-        snprintf(message, sizeof(message), "the driver gave no answer in time; dmesg may tell why");
-    failure_report(show, message);
+    if (ended) {
+        buffer_printf(&message, "the process that reads the driver ended %u times; dmesg may tell why",
+                      ended);
+    } else if (call) {
+        buffer_put_string(&message, "the driver does not answer: ");
+        failure_put_call(&message, call);
+        buffer_printf(&message, " has been running for %lld s; dmesg may tell why",
+                      (long long)(call->running_ns / NS_PER_S));
+    } else {
+        buffer_put_string(&message, "the driver gave no answer in time; dmesg may tell why");
+    }
+    buffer_put_char(&message, '\0');
+    failure_report(show, buffer_text(&message).bytes);
 }
 
 void failure_note_call(const struct show *show, const struct sampler_call *call)
 {
-    char what[128];
+    _cleanup_(buffer_deinit) struct buffer what = BUFFER_EMPTY;
 
-    describe_call(call, what, sizeof(what));
-    output_complain(show->program, "%s has not returned for %lld s; shown is what was read before", what,
-                    (long long)(call->running_ns / NS_PER_S));
+    failure_put_call(&what, call);
+    output_complain(show->program, "%.*s has not returned for %lld s; shown is what was read before",
+                    (int)what.len, buffer_text(&what).bytes, (long long)(call->running_ns / NS_PER_S));
 }
 
 static void debug_device(const struct show *show, const struct device *device)

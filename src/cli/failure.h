@@ -20,6 +20,9 @@ void failure_report_start(const struct show *show, int error);
 /* Nothing was read: a call hangs (call), the sampler ended again and again, or nothing of either (NULL). */
 void failure_report_silence(const struct show *show, const struct sampler_call *call, unsigned ended);
 
+/* Appends the call's name and its GPU: "nvmlInit_v2", "nvmlDeviceGetName on GPU 1". */
+void failure_put_call(struct buffer *out, const struct sampler_call *call);
+
 /* One line about a call that hangs while the rest is shown. */
 void failure_note_call(const struct show *show, const struct sampler_call *call);
 

@@ -78,6 +78,7 @@ bool local_receive(struct local *local, struct instant now)
     if (local->decode_error < 0)
         return false;
     local->received = now;
+    local->received_count++;
     if (!local->first_received.ns)
         local->first_received = now;
     local->ended = 0;

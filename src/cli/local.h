@@ -18,6 +18,7 @@ struct local {
     uint8_t *body;            /* its bytes, owned */
     size_t body_cap;
     bool has_snapshot;
+    uint64_t received_count; /* snapshots so far */
     struct instant started;
     struct instant received; /* when the newest snapshot came */
     struct instant first_received;

@@ -5,7 +5,7 @@
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "core/cleanup.h"
+#include "core/utf8.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,58 +21,48 @@ struct watch {
     struct local *local;
     struct show *show;
     int64_t interval_ns;
-    bool on_terminal;
+    bool keys_gone;   /* standard input has ended */
     bool dumb_frames; /* pictures follow one another */
     struct terminal terminal;
     struct screen screen;
-    struct buffer frame;    /* the picture as text */
-    struct buffer bytes;    /* what turns the screen into it */
-    int signal_fd;          /* -1: signals act by default */
-    struct instant due;     /* when the next picture is to be shown */
-    bool asked;             /* its reading was asked for, and may still come */
-    int64_t shown_sequence; /* of the snapshot shown last, -1: none */
+    struct buffer frame; /* the picture as text */
+    struct buffer bytes; /* what turns the screen into it */
+    int signal_fd;       /* -1: signals act by default */
+    struct instant due;  /* when the next picture is to be shown */
+    bool asked;          /* its reading was asked for, and may still come */
+    uint64_t old_count;  /* local->received_count when the reading was asked for */
+    bool names_waited;   /* a picture has waited for user names */
     bool quit;
     int status;
 };
 
 /* ---- what a picture shows ---- */
 
-static void put_line(struct watch *watch, const char *text)
-{
-    buffer_printf(&watch->frame, "%s\n", text);
-}
-
-/* A line about what keeps the picture from being fresh, under the table. */
-static void put_state(struct watch *watch, struct instant now)
+/* Lines under the table: what keeps the picture from being fresh. call: the one that hangs, NULL if none. */
+static void put_state(struct watch *watch, const struct sampler_call *call, struct instant now)
 {
     const struct local *local = watch->local;
-    long long waited_s = (instant_since_ns(now, local->started)) / NS_PER_S;
-    struct sampler_call call;
-    char text[200];
+    long long waited_s = instant_since_ns(now, local->started) / NS_PER_S;
 
-    if (!local->has_snapshot && waited_s >= 1) {
-        snprintf(text, sizeof(text), "waiting for the driver, %lld s", waited_s);
-        put_line(watch, text);
-    }
-    if (local->ended) {
-        snprintf(text, sizeof(text), "the process that reads the driver has ended; it is started again");
-        put_line(watch, text);
-    }
-    if (local_mark_call(watch->local, now, LOCAL_STUCK_NS, &call)) {
-        char device[32] = "";
-
-        if (call.device >= 0)
-            snprintf(device, sizeof(device), " on GPU %d", call.device);
-        snprintf(text, sizeof(text), "%s%s has not returned for %lld s", call.name, device,
-                 (long long)(call.running_ns / NS_PER_S));
-        put_line(watch, text);
+    if (!local->has_snapshot && waited_s >= 1)
+        buffer_printf(&watch->frame, "waiting for the driver, %lld s\n", waited_s);
+    if (local->ended)
+        buffer_put_string(&watch->frame,
+                          "the process that reads the driver has ended; it is started again\n");
+    if (call && local->has_snapshot) {
+        failure_put_call(&watch->frame, call);
+        buffer_printf(&watch->frame, " has not returned for %lld s\n",
+                      (long long)(call->running_ns / NS_PER_S));
     }
 }
 
 static void put_nothing_of_users(struct watch *watch)
 {
-    if (watch->show->options->users && watch->local->has_snapshot && !watch->show->filtered.device_count)
-        buffer_printf(&watch->frame, "no process of %s\n", watch->show->options->users);
+    if (!watch->show->options->users || !watch->local->has_snapshot || watch->show->filtered.device_count)
+        return;
+    buffer_put_string(&watch->frame, "no process of ");
+    utf8_put_visible(&watch->frame, text_from_string(watch->show->options->users));
+    buffer_put_char(&watch->frame, '\n');
 }
 
 /* Makes the picture in watch->frame. Returns 0 or -ENOMEM. */
@@ -81,22 +71,24 @@ static int make_frame(struct watch *watch, struct instant now)
     const struct local *local = watch->local;
     const struct snapshot *snapshot = local->has_snapshot ? &local->snapshot : NULL;
     int64_t age_ns = instant_since_ns(now, local->received);
+    struct sampler_call call;
+    bool hangs = local_mark_call(watch->local, now, LOCAL_STUCK_NS, &call);
     int r;
 
     buffer_clear(&watch->frame);
     if (snapshot) {
         /* A name service that is slow the first time may delay the first picture only. */
-        r = show_prepare(watch->show, snapshot, watch->shown_sequence < 0 ? SHOW_NAMES_NS : 0);
+        r = show_prepare(watch->show, snapshot, watch->names_waited ? 0 : SHOW_NAMES_NS);
         if (r < 0)
             return r;
+        watch->names_waited = true;
         watch->show->age_us = (uint64_t)(age_ns / NS_PER_US);
         watch->show->stale = age_ns > watch->interval_ns + STALE_AFTER_NS;
-        watch->shown_sequence = (int64_t)(snapshot->sequence & INT64_MAX);
         show_put(watch->show, snapshot, &watch->frame);
     }
     if (!watch->dumb_frames) {
         put_nothing_of_users(watch);
-        put_state(watch, now);
+        put_state(watch, hangs ? &call : NULL, now);
     }
     return buffer_error(&watch->frame);
 }
@@ -193,8 +185,7 @@ static bool ends_with_fault(struct watch *watch)
 
 static bool has_news(const struct watch *watch)
 {
-    return watch->local->has_snapshot && local_is_complete(watch->local) &&
-           (int64_t)(watch->local->snapshot.sequence & INT64_MAX) != watch->shown_sequence;
+    return local_is_complete(watch->local) && watch->local->received_count != watch->old_count;
 }
 
 /* The beat: never drifts, and skips what was missed (a stopped program does not catch up). */
@@ -219,9 +210,7 @@ static void beat(struct watch *watch, struct instant now)
     if (!watch->asked) {
         sampler_show_interest(watch->local->sampler, watch->interval_ns);
         watch->asked = true;
-        watch->shown_sequence = watch->local->has_snapshot
-                                    ? (int64_t)(watch->local->snapshot.sequence & INT64_MAX)
-                                    : watch->shown_sequence;
+        watch->old_count = watch->local->received_count;
     }
     if (!has_news(watch) && instant_since_ns(now, instant_add_ns(watch->due, grace_ns(watch))) < 0)
         return;
@@ -263,13 +252,13 @@ static void handle_signal(struct watch *watch, int signal_number, struct instant
     }
 }
 
-static void handle_keys(struct watch *watch, short events)
+static void handle_keys(struct watch *watch)
 {
     char keys[64];
     ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
 
-    if (n <= 0 && !(n < 0 && (errno == EINTR || errno == EAGAIN)) && (events & (POLLHUP | POLLERR | POLLIN)))
-        watch->on_terminal = false; /* no keyboard any more; signals still work */
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        watch->keys_gone = true; /* signals still work */
     for (ssize_t i = 0; i < n; i++)
         if (keys[i] == 'q' || keys[i] == 'Q')
             watch->quit = true;
@@ -280,7 +269,7 @@ static void wait_for_events(struct watch *watch)
 {
     struct instant now = clock_now();
     struct instant until = sampler_tick(watch->local->sampler, now);
-    bool keys = watch->on_terminal && watch->terminal.has_saved;
+    bool keys = watch->terminal.has_saved && !watch->keys_gone;
     struct pollfd fds[] = {
         {.fd = sampler_fd(watch->local->sampler), .events = POLLIN},
         {.fd = watch->signal_fd, .events = POLLIN},
@@ -292,7 +281,7 @@ static void wait_for_events(struct watch *watch)
     poll(fds, 3, clock_poll_timeout_ms(now, instant_earlier(until, beat_at)));
     now = clock_now();
     if (fds[2].revents)
-        handle_keys(watch, fds[2].revents);
+        handle_keys(watch);
     while (!watch->quit && watch->signal_fd >= 0 && (signal_number = signals_next()) != 0)
         handle_signal(watch, signal_number, now);
     local_receive(watch->local, now);
@@ -307,12 +296,12 @@ static void leave_with_success(int signal_number)
 /* Piped pictures need no restoring: signals act at once, and only Ctrl-C is a success. */
 static int set_up(struct watch *watch, const struct color_environment *environment)
 {
-    struct sigaction leave = {.sa_handler = leave_with_success};
+    struct sigaction leave = {.sa_handler = leave_with_success}, old;
 
-    watch->on_terminal = environment->is_terminal;
     watch->dumb_frames = !environment->is_terminal || color_terminal_is_dumb(environment);
     if (watch->dumb_frames) {
-        sigaction(SIGINT, &leave, NULL);
+        if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(SIGINT, &leave, NULL);
         return 0;
     }
     watch->signal_fd = signals_catch();
@@ -332,7 +321,6 @@ int watch_run(struct local *local, struct show *show, const struct color_environ
         .interval_ns = show->options->interval_ns,
         .signal_fd = -1,
         .due = clock_now(),
-        .shown_sequence = -1,
     };
     int r;
 

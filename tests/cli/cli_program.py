@@ -55,7 +55,7 @@ def environment(scenario_path=None, **more):
     return env
 
 
-def run(args, env, name='clustat', **more):
+def run(args, env, name='clustat', timeout=DEADLINE_S, **more):
     """Runs the program under a name; gives the finished process with text streams."""
     return subprocess.run([name, *args], executable=CLUSTAT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S, **more)
+                          stderr=subprocess.PIPE, text=True, timeout=timeout, **more)

@@ -7,6 +7,7 @@ import pwd
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 
@@ -342,6 +343,44 @@ def test_initialisation_that_hangs_is_waited_for(tmp_path):
     result = run([], env)
     assert time.monotonic() - start > 3
     assert (result.returncode, result.stderr) == (0, '') and '[2]' in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['clustat', 'gpustat'])
+def test_initialisation_is_given_up_after_a_minute(tmp_path, name):
+    env = environment(scenario(tmp_path / 's.json', faults=[{'fn': 'nvmlInit*', 'hang': 'forever'}]))
+    start = time.monotonic()
+    result = run([], env, name, timeout=90)
+    assert 59 < time.monotonic() - start < 66
+    assert (result.returncode, result.stdout) == (1, '')
+    assert 'nvmlInit' in result.stderr or name == 'gpustat' and 'Timeout' in result.stderr
+
+
+def test_a_library_that_kills_its_process(tmp_path):
+    """Tried again twice, then told; never for ever."""
+    source, library = tmp_path / 'crash.c', tmp_path / 'libnvidia-ml.so.1'
+    source.write_text('#include <stdlib.h>\n__attribute__((constructor)) static void crash(void) { abort(); }\n')
+    subprocess.run([os.environ.get('CC', 'cc'), '-shared', '-fPIC', '-o', library, source], check=True)
+    result = run([], environment(CLUSTAT_NVML_LIB=library))
+    assert (result.returncode, result.stdout) == (1, '')
+    assert result.stderr == 'clustat: the process that reads the driver ended 3 times; dmesg may tell why\n'
+
+
+@pytest.mark.root
+def test_two_samplers_that_hang_in_the_kernel(tmp_path):
+    """A third one is not started. Each of the two listens at a name that tells of it."""
+    if os.getuid():
+        pytest.skip('needs root')
+    uid = 61357
+    holders = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+    for i, holder in enumerate(holders):
+        holder.bind('\0clustat-stuck-sampler-%d-%d' % (uid, i))
+        holder.listen()
+    result = run([], environment(), user=uid, group=uid, extra_groups=[])
+    assert (result.returncode, result.stdout) == (1, '')
+    assert re.fullmatch(r'clustat: two earlier readers of the driver still hang in it.*\n', result.stderr)
+    for holder in holders:
+        holder.close()
 
 
 def test_waiting_is_told_on_a_terminal(tmp_path):
