@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "cli/option_words.h"
 #include "cli/python_text.h"
 #include "core/cleanup.h"
 #include "core/utf8.h"
@@ -8,25 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A word of the command line as the first pass classifies it. */
-enum word_kind {
-    WORD_VALUE,     /* a value, or a stray word */
-    WORD_OPTION,    /* an option, known or not */
-    WORD_SEPARATOR, /* "--": only values from here on */
-};
-
-struct word {
-    enum word_kind kind;
-    const struct option_spec *spec; /* NULL: looks like an option but is none */
-    const char *explicit_value;     /* behind '=', or behind the letter of a short option; NULL: none */
-    bool is_short;                  /* a one-letter option, so that letters behind it may be options too */
-    bool has_equals;                /* as in -c=u, which argparse takes for -cu; only for gpustat's letters */
-};
-
 struct parser {
     char *const *texts;
     size_t count;
-    struct word *words;
+    struct option_word *words;
     struct options *options;
     struct buffer *error;
     struct buffer stray; /* words nobody took, each with a blank before it */
@@ -70,138 +56,6 @@ static int complain_choice(struct parser *parser, const struct option_spec *spec
     }
     buffer_put_char(parser->error, ')');
     return OPTIONS_USAGE;
-}
-
-/* ---- first pass: which words are options ---- */
-
-static bool is_negative_number(const char *word)
-{
-    size_t whole = strspn(word + 1, "0123456789");
-    const char *rest = word + 1 + whole;
-
-    if (word[0] != '-')
-        return false;
-    if (!*rest)
-        return whole > 0;
-    return *rest == '.' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")];
-}
-
-static const struct option_spec *find_exact(struct text name)
-{
-    for (size_t id = 0; id < OPTION_COUNT; id++)
-        for (size_t i = 0; option_name(&option_table[id], i); i++)
-            if (text_equal_string(name, option_name(&option_table[id], i)))
-                return &option_table[id];
-    return NULL;
-}
-
-static bool starts_with(const char *string, struct text prefix)
-{
-    return strncmp(string, prefix.bytes, prefix.len) == 0;
-}
-
-/*
- * The option that `prefix` begins, among gpustat's names or among clustat's own. Returns how many names
- * match (own names of one option count once); with `list`, appends them to it, separated by commas.
- */
-static size_t match_prefix(struct text prefix, bool own, const struct option_spec **ret_spec,
-                           struct buffer *list)
-{
-    size_t found = 0;
-
-    for (size_t id = 0; id < OPTION_COUNT; id++) {
-        const struct option_spec *spec = &option_table[id];
-        const char *const *names = own ? spec->own_names : spec->names;
-
-        for (size_t i = 0; i < OPTION_NAMES_MAX && names[i]; i++) {
-            if (!starts_with(names[i], prefix))
-                continue;
-            if (list)
-                buffer_printf(list, "%s%s", found ? ", " : "", names[i]);
-            *ret_spec = spec;
-            found++;
-            if (own)
-                break;
-        }
-    }
-    return found;
-}
-
-/* A long option that is no full name: a prefix of one, perhaps with a value behind '='. */
-static int classify_prefix(struct parser *parser, const char *text, struct text name, struct word *word)
-{
-    bool own = match_prefix(name, false, &word->spec, NULL) == 0;
-    size_t found = match_prefix(name, own, &word->spec, NULL);
-    const struct option_spec *ignored;
-
-    if (found <= 1)
-        return 0;
-    buffer_put_string(parser->error, "ambiguous option: ");
-    utf8_put_visible(parser->error, text_from_string(text));
-    buffer_put_string(parser->error, " could match ");
-    match_prefix(name, own, &ignored, parser->error);
-    return OPTIONS_USAGE;
-}
-
-/* Whether an unknown word with a dash in front is a value after all, as argparse has it. */
-static bool is_value_after_all(const char *text)
-{
-    return is_negative_number(text) || strchr(text, ' ');
-}
-
-static int classify(struct parser *parser, const char *text, struct word *word)
-{
-    const char *equals = strchr(text, '=');
-    struct text name = {text, equals ? (size_t)(equals - text) : strlen(text)};
-    bool is_long = text[0] == '-' && text[1] == '-';
-    int r = 0;
-
-    *word = (struct word){.kind = WORD_VALUE};
-    if (text[0] != '-' || !text[1])
-        return 0;
-    word->kind = WORD_OPTION;
-    word->spec = find_exact(text_from_string(text));
-    if (!word->spec) {
-        word->explicit_value = equals ? equals + 1 : NULL;
-        word->has_equals = equals;
-        word->spec = find_exact(name);
-    }
-    word->is_short = word->spec && !is_long && name.len == 2;
-    if (word->spec)
-        return 0;
-    if (is_long) {
-        r = classify_prefix(parser, text, name, word);
-    } else {
-        word->explicit_value = text + 2;
-        word->has_equals = false;
-        word->spec = find_exact((struct text){text, 2});
-        word->is_short = word->spec;
-    }
-    if (r == 0 && !word->spec && is_value_after_all(text))
-        word->kind = WORD_VALUE;
-    return r;
-}
-
-static int classify_all(struct parser *parser)
-{
-    bool values_only = false;
-
-    for (size_t i = 0; i < parser->count; i++) {
-        struct word *word = &parser->words[i];
-        int r;
-
-        if (values_only) {
-            *word = (struct word){.kind = WORD_VALUE};
-        } else if (strcmp(parser->texts[i], "--") == 0) {
-            *word = (struct word){.kind = WORD_SEPARATOR};
-            values_only = true;
-        } else {
-            r = classify(parser, parser->texts[i], word);
-            if (r != 0)
-                return r;
-        }
-    }
-    return 0;
 }
 
 /* ---- second pass: do what they say ---- */
@@ -396,7 +250,7 @@ static int take(struct parser *parser, const struct option_spec *spec, const cha
  * letters without doing anything, since argparse looks at the whole word first. Returns the option that ends
  * the word and may want the next word as value (*ret_value: the value inside the word, or NULL).
  */
-static int walk_bundle(struct parser *parser, const struct word *word, bool check_only,
+static int walk_bundle(struct parser *parser, const struct option_word *word, bool check_only,
                        const struct option_spec **ret_last, const char **ret_value)
 {
     const struct option_spec *spec = word->spec;
@@ -406,7 +260,8 @@ static int walk_bundle(struct parser *parser, const struct word *word, bool chec
 
     while (rest && spec->arity == ARITY_FLAG) {
         char name[] = {'-', rest[0], '\0'};
-        const struct option_spec *next = is_short && rest[0] ? find_exact(text_from_string(name)) : NULL;
+        const struct option_spec *next =
+            is_short && rest[0] ? option_words_find(text_from_string(name)) : NULL;
 
         if (!next || (word->has_equals && option_is_own(next)))
             return complain(parser, spec, "ignored explicit argument ", rest);
@@ -426,7 +281,7 @@ static int walk_bundle(struct parser *parser, const struct word *word, bool chec
 /* Handles the option at *at and moves *at behind it and its value. */
 static int take_option(struct parser *parser, size_t *at)
 {
-    const struct word *word = &parser->words[*at];
+    const struct option_word *word = &parser->words[*at];
     const struct option_spec *last = NULL;
     const char *value = NULL, *ignored;
     int r;
@@ -458,7 +313,7 @@ static int take_all(struct parser *parser)
     size_t at = 0;
 
     while (at < parser->count && !parser->done) {
-        const struct word *word = &parser->words[at];
+        const struct option_word *word = &parser->words[at];
         int r;
 
         if (word->kind == WORD_OPTION && word->spec) {
@@ -487,7 +342,7 @@ static void apply_show_all(struct options *options)
 int options_parse(bool as_gpustat, char *const words[], size_t count, struct options *ret_options,
                   struct buffer *error)
 {
-    _cleanup_(cleanup_free) struct word *kinds = calloc(count + 1, sizeof(*kinds));
+    _cleanup_(cleanup_free) struct option_word *kinds = calloc(count + 1, sizeof(*kinds));
     _cleanup_(buffer_deinit) struct buffer stray = BUFFER_EMPTY;
     struct options options = {.as_gpustat = as_gpustat, .gpuname_width = -1};
     struct parser parser = {
@@ -496,7 +351,7 @@ int options_parse(bool as_gpustat, char *const words[], size_t count, struct opt
 
     if (!kinds)
         return -ENOMEM;
-    r = classify_all(&parser);
+    r = option_words_classify(words, count, kinds, error);
     if (r == 0)
         r = take_all(&parser);
     stray = parser.stray; /* handed over for its release */
