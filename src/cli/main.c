@@ -43,6 +43,13 @@ static int out_of_memory(const char *program)
     return EXIT_FAILED;
 }
 
+/* A list that is too long, or no memory for it. */
+static int report_list(const char *program, const char *option, int error)
+{
+    output_complain(program, "%s: %s", option, strerror(-error));
+    return EXIT_FAILED;
+}
+
 static int report_usage(const char *program, struct text message)
 {
     _cleanup_(buffer_deinit) struct buffer out = BUFFER_EMPTY;
@@ -115,14 +122,13 @@ static void erase_progress(bool shown)
 /* Waits for the first snapshot. Returns an exit status; EXIT_SHOWN if there is something to show. */
 static int wait_for_snapshot(struct local *local, const struct show *show)
 {
-    bool told = false;
+    bool told = false, in_call;
     struct sampler_call call;
-    bool in_call;
     enum local_outcome outcome;
 
     outcome = local_wait(local, isatty(STDERR_FILENO) == 1 ? show_progress : NULL, &told);
     erase_progress(told);
-    in_call = local_mark_call(local, clock_now(), 0, &call);
+    in_call = outcome != LOCAL_COMPLETE && local_mark_call(local, clock_now(), 0, &call);
     if (outcome == LOCAL_NOTHING) {
         failure_report_silence(show, in_call ? &call : NULL, local->ended);
         return EXIT_FAILED;
@@ -151,7 +157,7 @@ static int check_ids(struct show *show, const struct snapshot *snapshot)
         return EXIT_FAILED;
     }
     if (r < 0)
-        return out_of_memory(show->program);
+        return report_list(show->program, "--id", r);
     missing = selection_missing_id(&show->ids, snapshot);
     if (missing < 0)
         return EXIT_SHOWN;
@@ -194,7 +200,7 @@ static int check_users(struct show *show)
         return EXIT_SHOWN;
     r = selection_parse_users(show->options->users, show->users, deadline, &show->uids, &error);
     if (r < 0)
-        return out_of_memory(show->program);
+        return report_list(show->program, "--user", r);
     if (r == 0)
         return EXIT_SHOWN;
     output_complain(show->program, "%.*s", (int)error.len, buffer_text(&error).bytes);
@@ -217,7 +223,7 @@ static int show_local(struct show *show, const struct color_environment *environ
     if (status == EXIT_SHOWN &&
         (!show->options->interval_ns || show->options->ids || show->options->as_gpustat))
         status = wait_for_snapshot(&local, show);
-    if (status == EXIT_SHOWN && show->options->ids)
+    if (status == EXIT_SHOWN)
         status = check_ids(show, &local.snapshot);
     if (status == EXIT_SHOWN)
         status = show->options->interval_ns ? watch_run(&local, show, environment) : show_once(&local, show);
