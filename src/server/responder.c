@@ -95,7 +95,7 @@ static bool is_worth_waiting(const struct responder *responder, bool first, stru
         return false;
     if (sampling_call(responder->options.sampling, now, &call) && call.running_ns >= LONG_CALL_NS)
         return false;
-    return age_ns >= RESPONDER_WAIT_NS && (first || age_ns >= OLD_NS);
+    return age_ns >= sampling_tick_ns(responder->options.sampling) && (first || age_ns >= OLD_NS);
 }
 
 static void on_query(void *userdata, const struct peers_query *query)

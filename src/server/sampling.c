@@ -322,3 +322,8 @@ uint32_t sampling_stuck_count(const struct sampling *sampling)
 {
     return sampling->sampler ? sampler_stuck_count(sampling->sampler) : 0;
 }
+
+int64_t sampling_tick_ns(const struct sampling *sampling)
+{
+    return sampling->options.tick_ns;
+}

@@ -64,4 +64,7 @@ struct reader sampling_snapshot(const struct sampling *sampling);
 bool sampling_call(const struct sampling *sampling, struct instant now, struct sampler_call *ret_call);
 uint32_t sampling_stuck_count(const struct sampling *sampling);
 
+/* The shortest time between two readings: sooner after one, nothing newer is to be had. */
+int64_t sampling_tick_ns(const struct sampling *sampling);
+
 #endif

@@ -585,7 +585,7 @@ class Client:
     def hello(self, cookie=b'', nonce=None, versions=(1, 1)):
         """One HELLO; returns the frame that answers it. Raises Refused."""
         self.nonce = nonce or secrets.randbits(64)
-        self.send(Frame(HELLO, self.next_request(), put_hello(self.nonce, self.instance, cookie, versions)))
+        self.send(Frame(HELLO, self.nonce, put_hello(self.nonce, self.instance, cookie, versions)))
         while True:
             frame = self.receive()
             if frame.type == REFUSE:
