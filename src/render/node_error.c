@@ -50,7 +50,8 @@ void render_node_fault(const struct snapshot *snapshot, struct buffer *out)
             put_pending(out, &snapshot->pending);
         break;
     case NODE_FAULT_LIBRARY_MISSING:
-        put_fault(out, "NVIDIA driver library not found", snapshot->fault_text, "install the NVIDIA driver");
+        put_fault(out, "NVIDIA driver library not found", snapshot->fault_text,
+                  "install the NVIDIA driver, or name its library in runtime.nvml_lib_path");
         break;
     case NODE_FAULT_LIBRARY_STUB:
         put_fault(out, "found a CUDA toolkit stub instead of the NVIDIA driver library", snapshot->fault_text,
