@@ -107,9 +107,11 @@ static void test_only_the_newest_is_kept(void **state)
 static void test_slow_reader(void **state)
 {
     struct fixture *f = *state;
+    const int room = 32768; /* few pictures, however large the random ones are */
     uint64_t last = 0;
     unsigned busy = 0;
 
+    assert_int_equal(setsockopt(f->fds[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
     for (uint64_t sequence = 1; sequence <= 400; sequence++) {
         int r;
 
