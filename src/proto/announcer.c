@@ -54,6 +54,7 @@ struct announcer {
     bool in_trouble;
     struct heard second, interval;
     struct answer answers[ANSWERS];
+    unsigned answers_used;
     struct rate *probes; /* owned */
     struct announcer_counters counters;
 };
@@ -236,6 +237,7 @@ void announcer_stop(struct announcer *announcer, struct instant now)
     announcer->next = TIMERS_NEVER;
     for (unsigned i = 0; i < ANSWERS; i++)
         announcer->answers[i].used = false;
+    announcer->answers_used = 0;
 }
 
 /* ---- answers ---- */
@@ -246,6 +248,7 @@ static void send_answer(struct announcer *announcer, struct answer *answer)
     struct text bytes = write_announce(announcer, &envelope, 0);
 
     answer->used = false;
+    announcer->answers_used--;
     announcer->counters.answers++;
     announcer->events.on_answer(announcer->events.userdata, &answer->prober, (const uint8_t *)bytes.bytes,
                                 bytes.len);
@@ -291,14 +294,17 @@ static enum discovery_input on_probe(struct announcer *announcer, struct instant
         return DISCOVERY_INPUT_RATE;
     answer = answer_place(announcer, from);
     if (message_bloom_has(&probe, announcer->options.node.identity)) {
-        if (answer)
+        if (answer && answer->used) {
             answer->used = false;
+            announcer->answers_used--;
+        }
         return DISCOVERY_INPUT_KNOWN;
     }
     if (!answer)
         return DISCOVERY_INPUT_FULL;
     if (!answer->used) {
         answer->used = true;
+        announcer->answers_used++;
         answer->when = instant_add_ns(now, answer_delay(announcer, now, probe.answer_within_ms));
     }
     answer->prober = *from;
@@ -334,7 +340,7 @@ struct instant announcer_next(const struct announcer *announcer)
 {
     struct instant next = announcer->next;
 
-    for (unsigned i = 0; i < ANSWERS; i++)
+    for (unsigned i = 0; announcer->answers_used && i < ANSWERS; i++)
         if (announcer->answers[i].used)
             next = instant_earlier(next, announcer->answers[i].when);
     return next;
@@ -342,7 +348,7 @@ struct instant announcer_next(const struct announcer *announcer)
 
 void announcer_tick(struct announcer *announcer, struct instant now)
 {
-    for (unsigned i = 0; i < ANSWERS; i++)
+    for (unsigned i = 0; announcer->answers_used && i < ANSWERS; i++)
         if (announcer->answers[i].used && announcer->answers[i].when.ns <= now.ns)
             send_answer(announcer, &announcer->answers[i]);
     if (announcer->next.ns <= now.ns)
