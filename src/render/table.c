@@ -76,12 +76,8 @@ static void put_block(struct table *table, const struct view_node *node)
     const struct device *device;
     bool any = false;
 
-    if (!table->options->no_header) {
-        size_t start = table->out->len;
-
-        table_put_header(table, node);
-        table_end_line(table, start);
-    }
+    if (!table->options->no_header)
+        table_end_line(table, table_put_header(table, node));
     if (!shown_node_values(node))
         return;
     while ((device = device_choice_next(&choice))) {
