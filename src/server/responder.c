@@ -350,6 +350,7 @@ static int open_peers(struct responder *responder)
         .node = responder->options.node,
         .software = TEXT_LITERAL(CLUSTAT_VERSION),
         .max_connections = responder->options.max_connections,
+        .reply_bytes = responder->options.reply_bytes,
         .idle_timeout_ns = responder->options.idle_timeout_ns,
         .keys = responder->options.keys,
     };

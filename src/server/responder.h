@@ -19,6 +19,7 @@ struct responder_options {
     int take_udp_fd, take_tcp_fd;
     struct message_node node;
     size_t max_connections;
+    size_t reply_bytes; /* as in proto/peers.h; 0: its default */
     int64_t idle_timeout_ns;
     unsigned udp_mtu;                  /* 0: the route's */
     const struct seal_keys *keys;      /* borrowed until responder_set_keys() */
