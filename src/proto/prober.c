@@ -12,7 +12,7 @@ static const int64_t first_after_ns[] = {0, 250 * NS_PER_MS, 250 * NS_PER_MS, 50
 #define FIRST_PROBES (sizeof(first_after_ns) / sizeof(first_after_ns[0]))
 
 #define NOBODY_KNOWN_NS NS_PER_S       /* while somebody asks and no node is known */
-#define MISSED_NS       (2 * NS_PER_S) /* after announces that found no place */
+#define NEWS_NS         (2 * NS_PER_S) /* while new servers come up: where there is one, there are more */
 #define START_NS        (NS_PER_S / PROBER_PER_SECOND)
 #define START_BURST     32                /* handshakes that may begin at once */
 #define MAY_GO_NS       (200 * NS_PER_MS) /* a candidate that has had so long may make room for another */
@@ -36,7 +36,7 @@ struct prober {
     uint32_t frame_id;
     struct instant next, last_probe, last_asked;
     unsigned sent; /* of the first probes */
-    bool missed;
+    bool news;     /* since the last probe: candidates, or announces that found no place */
     struct candidate candidates[PROBER_CANDIDATES];
     size_t used, waiting;
     uint64_t orders;
@@ -191,8 +191,8 @@ static void probe_now(struct prober *prober, struct instant now)
     else if (prober_is_idle(prober, now))
         pause_ns = discovery_jitter(random, DISCOVERY_IDLE_INTERVAL_NS);
     else
-        pause_ns = discovery_jitter(random, prober->missed ? MISSED_NS : DISCOVERY_INTERVAL_NS);
-    prober->missed = false;
+        pause_ns = discovery_jitter(random, prober->news ? NEWS_NS : DISCOVERY_INTERVAL_NS);
+    prober->news = false;
     prober->next = instant_add_ns(now, pause_ns);
 }
 
@@ -256,6 +256,7 @@ static void start(struct prober *prober, struct instant now, struct candidate *c
     if (prober->start_credit.ns < earliest.ns)
         prober->start_credit = earliest;
     prober->start_credit = instant_add_ns(prober->start_credit, START_NS);
+    prober->news = true;
     candidate->begun = true;
     candidate->since = now;
     prober->waiting--;
@@ -343,7 +344,7 @@ static enum discovery_input on_announce(struct prober *prober, struct instant no
         return DISCOVERY_INPUT_RATE;
     candidate = of_source < PROBER_PER_SOURCE ? make_place(prober, now) : NULL;
     if (!candidate) {
-        prober->missed = true;
+        prober->news = true;
         return DISCOVERY_INPUT_FULL;
     }
     fill(prober, candidate, now, from, &announce);
@@ -395,8 +396,8 @@ void prober_tick(struct prober *prober, struct instant now)
             give_up(prober, now, candidate);
     }
     start_some(prober, now);
-    if (prober->missed && prober->sent >= FIRST_PROBES)
-        prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, MISSED_NS));
+    if (prober->news && prober->sent >= FIRST_PROBES)
+        prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, NEWS_NS));
     if (prober->next.ns <= now.ns)
         probe_now(prober, now);
 }

@@ -157,6 +157,7 @@ struct sim_backend {
     struct seal_keys *keys;
     struct sim_row *rows;
     size_t row_cap;
+    bool asleep;                  /* nobody asks: sessions are closed */
     size_t unanswered;            /* rows that the question going on still waits for */
     struct sim_samples replies;   /* per reply in time: from question to answer */
     struct sim_samples questions; /* per question: until its last row was answered or late */

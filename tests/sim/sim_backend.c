@@ -116,6 +116,14 @@ static void adopt(struct sim_row *row)
     drop_row(old);
 }
 
+static void on_welcome(void *userdata, struct client *client, const struct message_welcome *welcome)
+{
+    struct sim_row *row = client_owner(client);
+
+    (void)userdata;
+    row->facts_hash = reader_left(&welcome->facts) ? welcome->facts_hash : 0;
+}
+
 static void on_state(void *userdata, struct client *client, enum client_state state, enum client_why why)
 {
     struct sim_backend *backend = userdata;
@@ -128,7 +136,6 @@ static void on_state(void *userdata, struct client *client, enum client_state st
         return;
     row->node = *client_node(client);
     row->has_node = true;
-    row->facts_hash = 0;
     if (row->candidate >= 0)
         adopt(row);
     note_state(row);
@@ -216,6 +223,8 @@ static bool on_is_live(void *userdata, const struct message_node *node)
 {
     struct sim_row *row = sim_backend_find(userdata, node->identity);
 
+    if (row && row->backend->asleep)
+        return true;
     return row && row->node.instance == node->instance && client_state(row->client) == CLIENT_UP;
 }
 
@@ -230,7 +239,7 @@ static bool on_live(void *userdata, size_t i, uint8_t ret_identity[IDENTITY_SIZE
     for (; at < backend->row_cap; at++) {
         struct sim_row *row = &backend->rows[at];
 
-        if (!row->used || row->candidate >= 0 || client_state(row->client) != CLIENT_UP)
+        if (!row->used || row->candidate >= 0 || (!backend->asleep && client_state(row->client) != CLIENT_UP))
             continue;
         if (counted++ < i)
             continue;
@@ -305,6 +314,7 @@ static void start_set(struct sim_backend *backend, const struct sim_backend_opti
     struct client_events events = {
         .on_send = on_send,
         .on_state = on_state,
+        .on_welcome = on_welcome,
         .on_reply = on_reply,
         .on_late = on_late,
         .on_heard = on_heard,
@@ -384,16 +394,18 @@ void sim_backend_ask(struct sim_backend *backend)
     struct instant now = now_of(backend);
 
     backend->asked = now;
+    backend->asleep = false;
     if (backend->prober)
         prober_asked(backend->prober, now);
     for (size_t i = 0; i < backend->row_cap; i++) {
         struct sim_row *row = &backend->rows[i];
-        struct client_query query = {.facts_hash = row->facts_hash, .deadline = now};
+        struct client_query query = {
+            .facts_hash = row->facts_hash, .deadline = instant_add_ns(now, DEADLINE_NS), .background = true};
 
         if (!row->used || row->candidate >= 0)
             continue;
         if (liveness_worth_waiting(&row->liveness, now, IDLE_NS)) {
-            query.deadline = instant_add_ns(now, DEADLINE_NS);
+            query.background = false;
             row->waited = true;
             row->asked = now;
             backend->unanswered++;
@@ -418,6 +430,7 @@ void sim_backend_sleep_if_idle(struct sim_backend *backend)
 {
     if (!backend->prober || !prober_is_idle(backend->prober, now_of(backend)))
         return;
+    backend->asleep = true;
     for (size_t i = 0; i < backend->row_cap; i++)
         if (backend->rows[i].used && backend->rows[i].candidate < 0)
             client_close(backend->rows[i].client, now_of(backend), GOODBYE_IDLE);
