@@ -29,7 +29,7 @@ class Server:
     """A running server. Its log is read from a file; its sampler runs the fake library."""
 
     def __init__(self, folder, config=None, devices=None, library=LIBRARY, env=None, start=True, name='server',
-                 ports=None, hostname=None, group_port=None):
+                 ports=None, hostname=None, group_port=None, prefix=()):
         self.folder = pathlib.Path(folder)
         self.config = self.folder / (name + '.toml')
         self.control = self.folder / (name + '.control')
@@ -38,6 +38,7 @@ class Server:
         self.ports = ports or next_ports()
         self.group_port = group_port or self.ports[1]
         self.library = library
+        self.prefix = list(prefix)  # a command that runs the server, such as nsenter
         self.scenario = write_scenario(folder, devices if devices is not None else [device('gpu0')])
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(('CLUSTAT_', 'FAKE_NVML_', 'NOTIFY_', 'WATCHDOG_'))
@@ -65,12 +66,13 @@ class Server:
         self.config.write_text(''.join('[%s]\n%s\n' % item for item in sections.items()))
 
     def start(self, wait=True):
+        starts = self.log().count('serving on') if self.log_path.exists() else 0
         self.log_file = open(self.log_path, 'ab')
         self.process = subprocess.Popen(
-            [str(SERVER), '--config', str(self.config), '--control-socket', str(self.control)],
+            self.prefix + [str(SERVER), '--config', str(self.config), '--control-socket', str(self.control)],
             env=self.environment, stderr=self.log_file, stdin=subprocess.DEVNULL, cwd=str(self.folder))
         if wait:
-            self.wait_log('serving on')
+            self.wait_log('serving on', count=starts + 1)
 
     def log(self):
         return self.log_path.read_text(errors='replace')

@@ -2,6 +2,8 @@
 import grp
 import os
 import pathlib
+import re
+import shutil
 import signal
 import socket
 import stat
@@ -10,7 +12,7 @@ import time
 
 import pytest
 
-from server_harness import SERVER, Server, state_of, wait_until, wire
+from server_harness import SERVER, TOP, Server, state_of, wait_until, wire
 
 
 def run(*words, **options):
@@ -237,3 +239,15 @@ def test_keys_can_be_changed_one_by_one(tmp_path):
             server.signal(signal.SIGHUP)
             server.wait_log('mode 0644')
             session.query()
+
+
+def test_man_page_names_every_option():
+    if not shutil.which('mandoc'):
+        pytest.skip('mandoc is not installed')
+    page = TOP / 'man' / 'clustat-server.8'
+    lint = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', str(page)], capture_output=True, text=True)
+    assert lint.stdout == '', lint.stdout
+    text = subprocess.run(['mandoc', '-T', 'ascii', str(page)], capture_output=True, text=True).stdout
+    text = re.sub('.\b', '', text)
+    for word in re.findall(r'--[a-z-]+', run('--help').stdout) + ['status', 'pause', 'resume', 'keygen']:
+        assert word in text, word

@@ -1,6 +1,7 @@
 """clustat-server from start to stop: service manager, ports, drivers that are missing, late or hung."""
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import time
@@ -164,8 +165,7 @@ def test_the_identity_survives_a_restart(tmp_path):
                 welcomes.append(client.handshake())
             server.stop()
             if len(welcomes) < 2:
-                server.start(wait=False)
-                server.wait_log('serving on', count=2)
+                server.start()
         assert welcomes[0]['identity'] == welcomes[1]['identity']
         assert welcomes[0]['instance'] != welcomes[1]['instance']
         machine = pathlib.Path('/etc/machine-id')
@@ -278,3 +278,30 @@ def test_descriptors_and_memory_do_not_grow(tmp_path):
         after = descriptors(server), resident_kib(server)
         assert after[0] <= before[0]
         assert after[1] <= before[1] + 1024
+
+
+# ---- privileges ----
+
+def capabilities(pid):
+    lines = pathlib.Path('/proc/%d/status' % pid).read_text().splitlines()
+    return {line.split(':')[0]: int(line.split()[1], 16) for line in lines if line.startswith('Cap')}
+
+
+def test_only_the_sampler_keeps_a_capability(tmp_path):
+    """As from a unit with AmbientCapabilities=CAP_SYS_PTRACE: names of others' processes under hidepid."""
+    if os.geteuid() != 0 or not shutil.which('setpriv'):
+        pytest.skip('needs root and setpriv: a user with a capability has to be made')
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder != pathlib.Path('/'):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    os.chown(tmp_path, 65534, 65534)
+    prefix = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all,+sys_ptrace',
+              '--ambient-caps=-all,+sys_ptrace', '--bounding-set=-all,+sys_ptrace']
+    with Server(tmp_path, prefix=prefix) as server:
+        wait_until(lambda: len(server.samplers()) == 1, 5, 'a sampler')
+        ptrace = 1 << 19
+        assert capabilities(server.process.pid)['CapEff'] == 0
+        wait_until(lambda: capabilities(server.samplers()[0])['CapEff'] == ptrace, 5, 'the sampler has it')
+        with server.client() as client:
+            client.handshake()
+            server.wait_snapshot(client, lambda s: s['devices'])
