@@ -105,6 +105,8 @@ void render_table(const struct view *view, const struct render_options *options,
         if (!table_is_clustat(&table))
             table_fit_layout(&table, &view->nodes[i]);
         put_block(&table, &view->nodes[i]);
+        if (options->ret_node_ends)
+            options->ret_node_ends[i] = out->len;
     }
     if (buffer_error(&table.scratch) && !buffer_error(out))
         out->error = table.scratch.error;
