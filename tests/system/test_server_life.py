@@ -99,6 +99,7 @@ def test_stop_says_goodbye(tmp_path, number):
         for client in clients:
             client.handshake()
             client.query()
+        wait_until(lambda: len(server.samplers()) == 1, 5, 'a sampler')
         sampler, = server.samplers()
         began = time.monotonic()
         server.signal(number)
