@@ -109,6 +109,7 @@ struct sim_server {
     uint64_t queries;
     size_t max_connections;
     uint16_t port;
+    uint32_t banned; /* node + 1 that security.allow leaves out; 0: none */
 };
 
 struct sim_server_options {

@@ -16,9 +16,9 @@ static void on_send(void *userdata, const struct peer *peer, const uint8_t *byte
 
 static bool on_allow(void *userdata, const struct peer *peer)
 {
-    (void)userdata;
-    (void)peer;
-    return true;
+    const struct sim_server *server = userdata;
+
+    return sim_address(peer).node + 1 != server->banned;
 }
 
 /* Readings: the node's number, the moment, then a pattern that follows from both. */
