@@ -31,6 +31,7 @@ struct client_set {
 /* The handshake going on. */
 struct client_shake {
     uint64_t nonce;
+    struct instant begun;
     bool has_cookie, answered_challenge; /* the latter: since the last HELLO by the timer */
     uint8_t cookie[COOKIE_SIZE];
     int64_t delay_ns;         /* until the next HELLO */

@@ -12,6 +12,7 @@
 #define HELLO_SHARE_NS      (10 * NS_PER_MS)
 #define HELLO_WITH_PLACE_NS (80 * NS_PER_MS)
 #define KICK_EVERY_NS       (250 * NS_PER_MS)
+#define KICK_REFUSED_NS     (15 * NS_PER_S)
 #define SHORT_SESSION_NS    NS_PER_S /* one that ended sooner is not followed by the next at once */
 #define REFUSED_LONG_NS     (30 * NS_PER_S)
 #define REFUSED_SHORT_NS    (2 * NS_PER_S)
@@ -73,13 +74,19 @@ void client_shake_granted(struct client *client, struct instant now)
     transmit_hello(client, now);
 }
 
+static int64_t first_delay(const struct client *client)
+{
+    return client->tentative ? CLIENT_HELLO_TENTATIVE_NS : CLIENT_HELLO_FIRST_NS;
+}
+
 /* A handshake from its beginning, with numbers of its own. */
 static void restart(struct client *client, struct instant now)
 {
     window_leave(&client->set->window, &client->shake.waiter);
     client->shake = (struct client_shake){
         .nonce = random_next(&client->set->options.random),
-        .delay_ns = client->tentative ? CLIENT_HELLO_TENTATIVE_NS : CLIENT_HELLO_FIRST_NS,
+        .delay_ns = first_delay(client),
+        .begun = now,
         .next = now,
         .once = true,
         .waiter = {.owner = client},
@@ -200,14 +207,16 @@ void client_start_tentative(struct client *client, struct instant now)
 
 void client_kick(struct client *client, struct instant now)
 {
+    int64_t pause_ns = client->state == CLIENT_REFUSED ? KICK_REFUSED_NS : KICK_EVERY_NS;
     bool waits = client->state == CLIENT_REFUSED || client->state == CLIENT_STOPPED ||
                  client->state == CLIENT_SHAKING || client->state == CLIENT_OPENING;
 
     if (!waits || client->shake.next.ns == TIMERS_NEVER.ns ||
         (client->peer.stream && client->state == CLIENT_SHAKING) ||
-        (client->shake.sent && instant_since_ns(now, client->shake.last_sent) < KICK_EVERY_NS))
+        (client->state == CLIENT_REFUSED && instant_since_ns(now, client->shake.begun) < pause_ns) ||
+        (client->shake.sent && instant_since_ns(now, client->shake.last_sent) < pause_ns))
         return;
-    client->shake.delay_ns = CLIENT_HELLO_FIRST_NS;
+    client->shake.delay_ns = first_delay(client);
     client->shake.next = now;
     client_schedule(client);
 }

@@ -36,7 +36,8 @@ struct prober {
     uint32_t frame_id;
     struct instant next, last_probe, last_asked;
     unsigned sent; /* of the first probes */
-    bool news;     /* since the last probe: candidates, or announces that found no place */
+    bool missed;   /* since the last probe: announces that found no place */
+    size_t live;   /* sessions at the last probe */
     struct candidate candidates[PROBER_CANDIDATES];
     size_t used, waiting;
     uint64_t orders;
@@ -112,15 +113,15 @@ void prober_asked(struct prober *prober, struct instant now)
 
 /* ---- probes ---- */
 
-/* Counts the identities that need not answer: live sessions and candidates. */
-static size_t count_known(struct prober *prober)
+/* Counts the identities of live sessions. */
+static size_t count_live(struct prober *prober)
 {
     uint8_t identity[IDENTITY_SIZE];
     size_t live = 0;
 
     while (prober->events.on_live(prober->events.userdata, live, identity))
         live++;
-    return live + prober->used;
+    return live;
 }
 
 static void fill_digest(struct prober *prober, struct message_probe *probe, uint8_t *bloom)
@@ -150,10 +151,9 @@ static size_t digest_size(size_t known)
     return bytes < MESSAGE_BLOOM_MAX ? bytes : MESSAGE_BLOOM_MAX;
 }
 
-static int send_probe(struct prober *prober)
+static int send_probe(struct prober *prober, size_t known)
 {
     const struct prober_options *options = &prober->options;
-    size_t known = count_known(prober);
     uint8_t bloom[MESSAGE_BLOOM_MAX] = {0};
     struct message_probe probe = {
         .instance = options->instance,
@@ -180,10 +180,13 @@ static int send_probe(struct prober *prober)
 static void probe_now(struct prober *prober, struct instant now)
 {
     const struct random_source *random = &prober->options.random;
+    size_t live = count_live(prober);
+    bool news = prober->missed || live > prober->live;
     int64_t pause_ns;
 
+    prober->live = live;
     prober->counters.probes++;
-    prober->counters.failed += send_probe(prober) != 0;
+    prober->counters.failed += send_probe(prober, live + prober->used) != 0;
     prober->last_probe = now;
     prober->sent++;
     if (prober->sent < FIRST_PROBES)
@@ -191,8 +194,8 @@ static void probe_now(struct prober *prober, struct instant now)
     else if (prober_is_idle(prober, now))
         pause_ns = discovery_jitter(random, DISCOVERY_IDLE_INTERVAL_NS);
     else
-        pause_ns = discovery_jitter(random, prober->news ? NEWS_NS : DISCOVERY_INTERVAL_NS);
-    prober->news = false;
+        pause_ns = discovery_jitter(random, news ? NEWS_NS : DISCOVERY_INTERVAL_NS);
+    prober->missed = false;
     prober->next = instant_add_ns(now, pause_ns);
 }
 
@@ -256,7 +259,6 @@ static void start(struct prober *prober, struct instant now, struct candidate *c
     if (prober->start_credit.ns < earliest.ns)
         prober->start_credit = earliest;
     prober->start_credit = instant_add_ns(prober->start_credit, START_NS);
-    prober->news = true;
     candidate->begun = true;
     candidate->since = now;
     prober->waiting--;
@@ -344,7 +346,7 @@ static enum discovery_input on_announce(struct prober *prober, struct instant no
         return DISCOVERY_INPUT_RATE;
     candidate = of_source < PROBER_PER_SOURCE ? make_place(prober, now) : NULL;
     if (!candidate) {
-        prober->news = true;
+        prober->missed = true;
         return DISCOVERY_INPUT_FULL;
     }
     fill(prober, candidate, now, from, &announce);
@@ -396,7 +398,7 @@ void prober_tick(struct prober *prober, struct instant now)
             give_up(prober, now, candidate);
     }
     start_some(prober, now);
-    if (prober->news && prober->sent >= FIRST_PROBES)
+    if (prober->missed && prober->sent >= FIRST_PROBES)
         prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, NEWS_NS));
     if (prober->next.ns <= now.ns)
         probe_now(prober, now);
