@@ -41,7 +41,8 @@ void options_put_usage(struct buffer *out)
 void options_put_help(struct buffer *out)
 {
     options_put_usage(out);
-    buffer_put_string(out, "\nFinds the GPU nodes, keeps in touch with them, and answers clustat on a Unix socket.\n\n");
+    buffer_put_string(
+        out, "\nFinds the GPU nodes, keeps in touch with them, and answers clustat on a Unix socket.\n\n");
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const char *value = option_table[i].value ? option_table[i].value : "";
 

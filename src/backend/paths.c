@@ -74,7 +74,8 @@ static int choose_socket(const struct config *config, const struct paths_context
     } else if (context->runtime_dir) {
         paths->socket = join(context->runtime_dir, "/clustat/client.sock");
     } else {
-        buffer_put_string(why, "nowhere to put the socket: XDG_RUNTIME_DIR is not set; name a path with --uds");
+        buffer_put_string(why,
+                          "nowhere to put the socket: XDG_RUNTIME_DIR is not set; name a path with --uds");
         return -EINVAL;
     }
     if (!paths->socket)
@@ -87,8 +88,7 @@ static int choose_socket(const struct config *config, const struct paths_context
     return 0;
 }
 
-static int choose_state(const struct config *config, const struct paths_context *context,
-                        struct paths *paths)
+static int choose_state(const struct config *config, const struct paths_context *context, struct paths *paths)
 {
     if (counts(config, context, CONFIG_KEY_STATE_DIR)) {
         paths->state_dir = strdup(config->services.state_dir);

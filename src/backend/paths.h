@@ -26,7 +26,7 @@ struct paths_context {
 struct paths {
     char *socket;
     char *state_dir; /* "": nothing is kept */
-    bool service; /* everybody may reach the socket; else the folders are for their owner alone */
+    bool service;    /* everybody may reach the socket; else the folders are for their owner alone */
 };
 
 /* The context of this process: its users and environment. The strings are borrowed. */

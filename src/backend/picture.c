@@ -139,8 +139,8 @@ static int join(const struct picture *picture, const struct message_reply *reply
 
 int picture_take_reply(struct picture *picture, const struct message_reply *reply, struct instant asked_at)
 {
-    bool whole = reader_left(&reply->facts) && reader_left(&reply->process_facts) &&
-                 !reply->process_base_generation;
+    bool whole =
+        reader_left(&reply->facts) && reader_left(&reply->process_facts) && !reply->process_base_generation;
     uint64_t age_us = reply->age_us < INT64_MAX / 2000 ? reply->age_us : INT64_MAX / 2000;
     struct picture joined;
     int r;

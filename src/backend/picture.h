@@ -52,8 +52,8 @@ enum picture_outcome {
 
 /*
  * A reply with readings. asked_at: when the question was sent; nothing in the reply is older than it says, at
- * that moment. Returns an enum picture_outcome, -EBADMSG (a whole snapshot that cannot be read) or -ENOMEM; the
- * old picture stays on everything but PICTURE_TAKEN.
+ * that moment. Returns an enum picture_outcome, -EBADMSG (a whole snapshot that cannot be read) or -ENOMEM;
+ * the old picture stays on everything but PICTURE_TAKEN.
  */
 int picture_take_reply(struct picture *picture, const struct message_reply *reply, struct instant asked_at);
 

@@ -6,7 +6,7 @@ void clustat_json_put_optional(struct json_writer *json, const char *key, bool p
     if (present)
         json_unsigned(json, value);
     else
-        json_null(json);
+        json_put_null(json);
 }
 
 void clustat_json_put_text(struct json_writer *json, const char *key, struct text text)
@@ -89,7 +89,7 @@ static void put_meta(struct clustat_json *state)
     json_key(json, "meta");
     json_begin_object(json);
     json_key(json, "status");
-    json_string(json, view->node_count ? "ok" : "empty");
+    json_put_string(json, view->node_count ? "ok" : "empty");
     json_key(json, "timestamp_ms");
     json_signed(json, view->now_unix_us / 1000);
     json_key(json, "node_count");
@@ -129,7 +129,7 @@ static void put_pending(struct json_writer *json, const struct pending_call *pen
 {
     json_key(json, "pending_call");
     if (!pending || !text_is_present(pending->name)) {
-        json_null(json);
+        json_put_null(json);
         return;
     }
     json_begin_object(json);
@@ -146,7 +146,7 @@ static void put_flag(struct json_writer *json, const char *key, const struct sna
     if (snapshot)
         json_bool(json, snapshot->flags & flag);
     else
-        json_null(json);
+        json_put_null(json);
 }
 
 /* Everything of the node that the first clustat had no key for. */
@@ -157,12 +157,12 @@ static void put_node_details(struct json_writer *json, const struct view_node *n
     bool has_code = snapshot->fault_code != 0;
 
     json_key(json, "state");
-    json_string(json, state_name(node->state));
+    json_put_string(json, state_name(node->state));
     json_key(json, "since_unix_us");
     if (node->since_unix_us)
         json_signed(json, node->since_unix_us);
     else
-        json_null(json);
+        json_put_null(json);
     clustat_json_put_optional(json, "age_us", known, node->age_us);
     clustat_json_put_optional(json, "delay_age_us", node->has_delay, node->delay_age_us);
     clustat_json_put_optional(json, "sequence", known, snapshot->sequence);
@@ -171,12 +171,12 @@ static void put_node_details(struct json_writer *json, const struct view_node *n
     put_flag(json, "proc_hidden", known, NODE_PROC_HIDDEN);
     put_flag(json, "pid_namespace", known, NODE_PID_NAMESPACE);
     json_key(json, "fault");
-    json_string(json, fault_name(snapshot->fault));
+    json_put_string(json, fault_name(snapshot->fault));
     json_key(json, "fault_code");
     if (has_code)
         json_signed(json, snapshot->fault_code);
     else
-        json_null(json);
+        json_put_null(json);
     clustat_json_put_text(json, "fault_text", snapshot->fault_text);
     put_pending(json, known ? &known->pending : NULL);
     clustat_json_put_optional(json, "driver_time_ppm", known, snapshot->driver_time_ppm);
@@ -199,7 +199,7 @@ static void put_node(struct clustat_json *state, const struct view_node *node)
     if (snapshot)
         json_signed(json, snapshot->taken_unix_us / 1000);
     else
-        json_null(json);
+        json_put_null(json);
     clustat_json_put_text(json, "driver_version", snapshot ? snapshot->driver_version : TEXT_ABSENT);
     clustat_json_put_optional(json, "num", snapshot, count_devices(state, snapshot));
     json_key(json, "stale");

@@ -34,7 +34,7 @@ static void put_value(struct json_writer *json, const char *key, const struct vi
     if (get_value(node, device, field, &value))
         json_signed(json, value / unit);
     else
-        json_null(json);
+        json_put_null(json);
 }
 
 static bool has_processes(const struct view_node *node, const struct device *device)
@@ -49,7 +49,7 @@ static void put_processes(struct clustat_json *state, const struct view_node *no
 
     json_key(&state->json, "processes");
     if (!has_processes(node, device)) {
-        json_null(&state->json);
+        json_put_null(&state->json);
         return;
     }
     count = row_store_fill(&state->rows, STYLE_CLUSTAT, node->snapshot, device, state->json.out);
@@ -65,17 +65,17 @@ static void put_identity(struct json_writer *json, const struct device *device)
     bool is_instance = device->kind == DEVICE_MIG, has_code = device->state == DEVICE_FAULT;
 
     json_key(json, "kind");
-    json_string(json, is_instance ? "mig" : "gpu");
+    json_put_string(json, is_instance ? "mig" : "gpu");
     clustat_json_put_optional(json, "mig_index", is_instance, device->mig_index);
     json_key(json, "state");
-    json_string(json, device_state_name(device->state));
+    json_put_string(json, device_state_name(device->state));
     json_key(json, "fault_code");
     if (has_code)
         json_signed(json, device->fault_code);
     else
-        json_null(json);
+        json_put_null(json);
     json_key(json, "fault_text");
-    json_string(json, has_code ? render_clustat_error(device->fault_code) : NULL);
+    json_put_string(json, has_code ? render_clustat_error(device->fault_code) : NULL);
     clustat_json_put_text(json, "serial", device->serial);
     clustat_json_put_text(json, "pci_bus_id", device->pci_bus_id);
     json_key(json, "unified_memory");
@@ -113,10 +113,10 @@ static void put_lists(struct json_writer *json, const struct device *device)
         json_key(json, list_names[list]);
         json_begin_object(json);
         json_key(json, "state");
-        json_string(json, code == 0                  ? "read"
-                          : code == LIST_CODE_UNREAD ? "unread"
-                          : code == LIST_CODE_ABSENT ? "absent"
-                                                     : "failed");
+        json_put_string(json, code == 0                  ? "read"
+                              : code == LIST_CODE_UNREAD ? "unread"
+                              : code == LIST_CODE_ABSENT ? "absent"
+                                                         : "failed");
         clustat_json_put_optional(json, "code", code > 0, (uint64_t)code);
         json_end_object(json);
     }
@@ -127,7 +127,7 @@ static void put_entries(struct clustat_json *state, const struct view_node *node
 {
     json_key(&state->json, "entries");
     if (!has_processes(node, device)) {
-        json_null(&state->json);
+        json_put_null(&state->json);
         return;
     }
     json_begin_list(&state->json);

@@ -25,7 +25,7 @@ static void put_types(struct json_writer *json, unsigned lists)
     json_begin_list(json);
     for (unsigned list = 0; list < LIST_COUNT; list++)
         if (lists >> list & 1)
-            json_string(json, list_name(list));
+            json_put_string(json, list_name(list));
     json_end_list(json);
 }
 
@@ -48,7 +48,7 @@ static void put_full_command(struct json_writer *json, const struct process *pro
 
     json_key(json, "full_command");
     if (!(process->facts & PROCESS_HAS_COMMAND_LINE)) {
-        json_null(json);
+        json_put_null(json);
         return;
     }
     json_begin_list(json);
@@ -63,7 +63,7 @@ static void put_host_side(struct json_writer *json, const struct process *proces
     static const struct process nothing = {0};
 
     json_key(json, "state");
-    json_string(json, process_state_name(process));
+    json_put_string(json, process_state_name(process));
     if (!process)
         process = &nothing;
     clustat_json_put_optional(json, "start_ticks", process->facts & PROCESS_HAS_START, process->start_ticks);
@@ -71,12 +71,12 @@ static void put_host_side(struct json_writer *json, const struct process *proces
     if (process->facts & PROCESS_HAS_START)
         json_signed(json, process->start_unix_us);
     else
-        json_null(json);
+        json_put_null(json);
     json_key(json, "cpu_percent");
     if (process->facts & PROCESS_HAS_CPU)
         json_tenths(json, process->cpu_permille);
     else
-        json_null(json);
+        json_put_null(json);
     clustat_json_put_optional(json, "rss_bytes", process->facts & PROCESS_HAS_RSS, process->rss_bytes);
     clustat_json_put_text(json, "comm", process->comm);
     put_full_command(json, process);
@@ -124,7 +124,7 @@ void clustat_json_put_entry(struct clustat_json *state, const struct process_ent
 
     json_begin_object(json);
     json_key(json, "list");
-    json_string(json, list_name(entry->list));
+    json_put_string(json, list_name(entry->list));
     clustat_json_put_optional(json, "pid", true, entry->pid);
     clustat_json_put_optional(json, "used_memory_bytes", entry->has_mem, entry->mem_bytes);
     put_percent(json, "utilization_sm_percent", entry->util_sm_percent);

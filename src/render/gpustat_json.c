@@ -23,7 +23,7 @@ static void put_field(struct json_writer *json, const char *key, const struct de
     if (shown_gpustat_value(device, field, &value))
         json_signed(json, value / unit);
     else
-        json_null(json);
+        json_put_null(json);
 }
 
 static void put_command(struct json_writer *json, const struct process *process)
@@ -60,7 +60,7 @@ static void put_process(struct gpustat_json *state, const struct process_row *ro
     if (row->has_mem && row->mem_bytes > 0)
         json_unsigned(json, row->mem_bytes >> 20);
     else
-        json_null(json);
+        json_put_null(json);
     json_key(json, "cpu_percent");
     json_tenths(json, process && process->facts & PROCESS_HAS_CPU ? process->cpu_permille : 0);
     json_key(json, "cpu_memory_usage");
@@ -77,7 +77,7 @@ static void put_processes(struct gpustat_json *state, const struct snapshot *sna
 
     json_key(&state->json, "processes");
     if (device->state != DEVICE_OK || !device_has_process_list(device)) {
-        json_null(&state->json);
+        json_put_null(&state->json);
         return;
     }
     count = row_store_fill(&state->rows, STYLE_GPUSTAT, snapshot, device, state->json.out);
@@ -112,7 +112,7 @@ static void put_name(struct json_writer *json, const struct device *device)
         return;
     }
     snprintf(name, sizeof(name), "((%s))", shown_lost_reason(device));
-    json_string(json, name);
+    json_put_string(json, name);
 }
 
 static void put_device(struct gpustat_json *state, const struct view_node *node, const struct device *device)

@@ -82,7 +82,7 @@ void json_key(struct json_writer *json, const char *key)
     json->after_key = true;
 }
 
-void json_null(struct json_writer *json)
+void json_put_null(struct json_writer *json)
 {
     begin_item(json);
     buffer_put(json->out, "null", 4);
@@ -162,7 +162,7 @@ void json_text(struct json_writer *json, struct text text)
     size_t pos = 0;
 
     if (!text_is_present(text)) {
-        json_null(json);
+        json_put_null(json);
         return;
     }
     begin_item(json);
@@ -182,7 +182,7 @@ void json_text(struct json_writer *json, struct text text)
     buffer_put_char(json->out, '"');
 }
 
-void json_string(struct json_writer *json, const char *string)
+void json_put_string(struct json_writer *json, const char *string)
 {
     json_text(json, text_from_string(string));
 }

@@ -33,7 +33,8 @@ void json_end_list(struct json_writer *json);
 /* A key that needs no escapes; the next call writes its value. */
 void json_key(struct json_writer *json, const char *key);
 
-void json_null(struct json_writer *json);
+/* (json_null() and json_string() are names of jansson, which some programs link.) */
+void json_put_null(struct json_writer *json);
 void json_bool(struct json_writer *json, bool value);
 void json_signed(struct json_writer *json, int64_t value);
 void json_unsigned(struct json_writer *json, uint64_t value);
@@ -45,7 +46,7 @@ void json_tenths(struct json_writer *json, uint64_t tenths);
 void json_text(struct json_writer *json, struct text text);
 
 /* The same for a C string; NULL gives null. */
-void json_string(struct json_writer *json, const char *string);
+void json_put_string(struct json_writer *json, const char *string);
 
 /* Ends the output with its newline. */
 void json_finish(struct json_writer *json);

@@ -29,7 +29,7 @@ static void layout(void **state)
     json_end_object(&json);
     json_begin_object(&json);
     json_key(&json, "a.b");
-    json_null(&json);
+    json_put_null(&json);
     json_key(&json, "c");
     json_bool(&json, true);
     json_end_object(&json);
