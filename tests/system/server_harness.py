@@ -17,13 +17,29 @@ from probe import BUILD, LIBRARY, device, sampler_pids, parent_of, state_of, wai
 
 SERVER = BUILD / 'clustat-server'
 GROUP = '239.195.7.9'
-# Each test process takes its own ports, so that several test runs on a machine do not meet.
-_ports = itertools.count(20000 + os.getpid() % 1000 * 40, 10)
+# Below the ports that the kernel hands out by itself. Each test process has a range of its own, so that several
+# test runs on a machine hardly ever meet.
+_ports = itertools.count(10000 + os.getpid() % 20 * 1000, 10)
+
+
+def is_free(port):
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        with socket.socket(socket.AF_INET6, kind) as probe:
+            if kind == socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(('::', port))
+            except OSError:
+                return False
+    return True
 
 
 def next_ports():
-    first = next(_ports)
-    return first, first + 9
+    """First and last of ten ports, free at this moment."""
+    while True:
+        first = next(_ports)
+        if all(is_free(port) for port in range(first, first + 10)):
+            return first, first + 9
 
 
 class Server:
