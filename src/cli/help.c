@@ -1,6 +1,8 @@
 #include "cli/help.h"
 
 #include "cli/option_table.h"
+#include "cli/output.h"
+#include "core/cleanup.h"
 
 #include <string.h>
 
@@ -77,4 +79,16 @@ void help_put(struct buffer *out, const char *program)
     buffer_put_string(out, "\nLong options may be shortened, short ones bundled (-cup). "
                            "Exit status: 0 shown,\n1 the GPUs could not be asked, 2 wrong usage. "
                            "The manual, clustat(1), tells the rest.\n");
+}
+
+int help_report_usage(const char *program, struct text message)
+{
+    _cleanup_(buffer_deinit) struct buffer out = BUFFER_EMPTY;
+
+    help_put_usage(&out, program);
+    buffer_printf(&out, "%s: error: ", program);
+    buffer_put_text(&out, message);
+    buffer_put_char(&out, '\n');
+    output_write(STDERR_FILENO, buffer_text(&out));
+    return EXIT_USAGE;
 }

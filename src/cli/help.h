@@ -12,4 +12,7 @@ void help_put(struct buffer *out, const char *program);
 /* The line or two above an error message. */
 void help_put_usage(struct buffer *out, const char *program);
 
+/* Complains of wrong usage, below the usage line. Returns EXIT_USAGE (cli/output.h). */
+int help_report_usage(const char *program, struct text message);
+
 #endif

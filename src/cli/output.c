@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <string.h>
 
 void output_init(void)
 {
@@ -56,4 +57,22 @@ void output_complain(const char *program, const char *format, ...)
     buffer_put_char(&line, '\n');
     if (!buffer_error(&line))
         output_write(STDERR_FILENO, buffer_text(&line));
+}
+
+int output_print(const char *program, const struct buffer *out)
+{
+    int r = buffer_error(out);
+
+    if (r == 0)
+        r = output_write(STDOUT_FILENO, buffer_text(out));
+    if (r == 0)
+        return EXIT_SHOWN;
+    output_complain(program, "cannot write to standard output: %s", strerror(-r));
+    return EXIT_FAILED;
+}
+
+int output_out_of_memory(const char *program)
+{
+    output_complain(program, "out of memory");
+    return EXIT_FAILED;
 }

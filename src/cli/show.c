@@ -71,17 +71,22 @@ static bool needs_names(const struct show *show)
     return show->options->json || !show->options->no_processes;
 }
 
+void show_want_names(struct show *show, const struct snapshot *snapshot, struct instant now)
+{
+    if (!needs_names(show))
+        return;
+    for (uint32_t i = 0; i < snapshot->process_count; i++)
+        if (snapshot->processes[i].facts & PROCESS_HAS_UID)
+            users_want(show->users, snapshot->processes[i].uid, now);
+}
+
 int show_prepare(struct show *show, const struct snapshot *snapshot, int64_t wait_ns)
 {
     struct instant now = clock_now();
 
-    if (needs_names(show)) {
-        for (uint32_t i = 0; i < snapshot->process_count; i++)
-            if (snapshot->processes[i].facts & PROCESS_HAS_UID)
-                users_want(show->users, snapshot->processes[i].uid, now);
-        if (snapshot->process_count)
-            users_wait(show->users, instant_add_ns(now, wait_ns));
-    }
+    show_want_names(show, snapshot, now);
+    if (needs_names(show) && snapshot->process_count)
+        users_wait(show->users, instant_add_ns(now, wait_ns));
     if (!show->options->users)
         return 0;
     return user_filter_apply(snapshot, show->uids.numbers, show->uids.count, &show->filtered, &show->unowned);
@@ -97,21 +102,13 @@ static const char *name_of(void *context, uint32_t uid)
     return users_name(context, uid);
 }
 
-void show_put(const struct show *show, const struct snapshot *snapshot, struct buffer *out)
+void show_put_view(const struct show *show, const struct view_node *nodes, size_t count, size_t *ret_ends,
+                   struct buffer *out)
 {
     struct utsname system;
-    struct view_node node = {
-        .connection_id = TEXT_LITERAL("local"),
-        .error = show->wrong,
-        .state = !snapshot     ? NODE_WARMING
-                 : show->stale ? NODE_STALE
-                               : NODE_UP,
-        .age_us = show->age_us,
-        .snapshot = show_filtered(show, snapshot),
-    };
     struct view view = {
-        .nodes = &node,
-        .node_count = 1,
+        .nodes = nodes,
+        .node_count = count,
         .names = {.user = name_of, .context = show->users},
         .now_unix_us = clock_wall_us(),
     };
@@ -123,15 +120,30 @@ void show_put(const struct show *show, const struct snapshot *snapshot, struct b
         render.ids = show->ids.numbers;
         render.id_count = show->ids.count;
     }
-    /* A node that the user filter left empty is no row, nor an object. gpustat's JSON is always one object.
-     */
-    if (show->options->users && snapshot && !show->filtered.device_count &&
-        !(show->options->json && show->options->as_gpustat))
-        view.node_count = 0;
+    render.ret_node_ends = ret_ends;
     if (!show->options->json)
         render_table(&view, &render, out);
     else if (show->options->as_gpustat)
         render_gpustat_json(&view, &render, out);
     else
         render_clustat_json(&view, &render, out);
+}
+
+void show_put(const struct show *show, const struct snapshot *snapshot, struct buffer *out)
+{
+    struct view_node node = {
+        .connection_id = TEXT_LITERAL("local"),
+        .error = show->wrong,
+        .state = !snapshot     ? NODE_WARMING
+                 : show->stale ? NODE_STALE
+                               : NODE_UP,
+        .age_us = show->age_us,
+        .snapshot = show_filtered(show, snapshot),
+    };
+    /* A node that the user filter left empty is no row, nor an object. gpustat's JSON is always one object.
+     */
+    bool is_empty = show->options->users && snapshot && !show->filtered.device_count &&
+                    !(show->options->json && show->options->as_gpustat);
+
+    show_put_view(show, &node, is_empty ? 0 : 1, NULL, out);
 }

@@ -8,7 +8,7 @@
 #include "cli/color.h"
 #include "cli/options.h"
 #include "cli/selection.h"
-#include "model/snapshot.h"
+#include "model/view.h"
 #include "render/render.h"
 
 #define SHOW_NAMES_NS (500 * NS_PER_MS) /* how long a picture waits for user names */
@@ -34,6 +34,16 @@ struct show {
 int show_init(struct show *ret_show, const struct options *options,
               const struct color_environment *environment, bool latency_display);
 void show_deinit(struct show *show);
+
+/* Has the names of a snapshot's users looked up. */
+void show_want_names(struct show *show, const struct snapshot *snapshot, struct instant now);
+
+/*
+ * Appends one picture of these nodes, in this order. ret_ends: as render_options.ret_node_ends. Errors stick
+ * in out.
+ */
+void show_put_view(const struct show *show, const struct view_node *nodes, size_t count, size_t *ret_ends,
+                   struct buffer *out);
 
 /*
  * Waits until the names of the snapshot's users are known, `wait_ns` at most (0: takes what is known), and

@@ -1,11 +1,9 @@
 #include "cli/watch.h"
 
-#include "cli/failure.h"
 #include "cli/output.h"
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "core/utf8.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,11 +12,9 @@
 
 /* How long a picture waits for the reading that it has asked for, at most. */
 #define GRACE_MAX_NS (200 * NS_PER_MS)
-/* Readings this much older than the interval are marked. */
-#define STALE_AFTER_NS (2 * NS_PER_S)
 
 struct watch {
-    struct local *local;
+    const struct watch_source *source;
     struct show *show;
     int64_t interval_ns;
     bool keys_gone;   /* standard input has ended */
@@ -30,68 +26,9 @@ struct watch {
     int signal_fd;       /* -1: signals act by default */
     struct instant due;  /* when the next picture is to be shown */
     bool asked;          /* its reading was asked for, and may still come */
-    uint64_t old_count;  /* local->received_count when the reading was asked for */
-    bool names_waited;   /* a picture has waited for user names */
     bool quit;
     int status;
 };
-
-/* ---- what a picture shows ---- */
-
-/* Lines under the table: what keeps the picture from being fresh. call: the one that hangs, NULL if none. */
-static void put_state(struct watch *watch, const struct sampler_call *call, struct instant now)
-{
-    const struct local *local = watch->local;
-    long long waited_s = instant_since_ns(now, local->started) / NS_PER_S;
-
-    if (!local->has_snapshot && waited_s >= 1)
-        buffer_printf(&watch->frame, "waiting for the driver, %lld s\n", waited_s);
-    if (local->ended)
-        buffer_put_string(&watch->frame,
-                          "the process that reads the driver has ended; it is started again\n");
-    if (call && local->has_snapshot) {
-        failure_put_call(&watch->frame, call);
-        buffer_printf(&watch->frame, " has not returned for %lld s\n",
-                      (long long)(call->running_ns / NS_PER_S));
-    }
-}
-
-static void put_nothing_of_users(struct watch *watch)
-{
-    if (!watch->show->options->users || !watch->local->has_snapshot || watch->show->filtered.device_count)
-        return;
-    buffer_put_string(&watch->frame, "no process of ");
-    utf8_put_visible(&watch->frame, text_from_string(watch->show->options->users));
-    buffer_put_char(&watch->frame, '\n');
-}
-
-/* Makes the picture in watch->frame. Returns 0 or -ENOMEM. */
-static int make_frame(struct watch *watch, struct instant now)
-{
-    const struct local *local = watch->local;
-    const struct snapshot *snapshot = local->has_snapshot ? &local->snapshot : NULL;
-    int64_t age_ns = instant_since_ns(now, local->received);
-    struct sampler_call call;
-    bool hangs = local_mark_call(watch->local, now, LOCAL_STUCK_NS, &call);
-    int r;
-
-    buffer_clear(&watch->frame);
-    if (snapshot) {
-        /* A name service that is slow the first time may delay the first picture only. */
-        r = show_prepare(watch->show, snapshot, watch->names_waited ? 0 : SHOW_NAMES_NS);
-        if (r < 0)
-            return r;
-        watch->names_waited = true;
-        watch->show->age_us = (uint64_t)(age_ns / NS_PER_US);
-        watch->show->stale = age_ns > watch->interval_ns + STALE_AFTER_NS;
-        show_put(watch->show, snapshot, &watch->frame);
-    }
-    if (!watch->dumb_frames) {
-        put_nothing_of_users(watch);
-        put_state(watch, hangs ? &call : NULL, now);
-    }
-    return buffer_error(&watch->frame);
-}
 
 /* ---- how it gets to the screen ---- */
 
@@ -152,12 +89,18 @@ static void fail(struct watch *watch, int error)
     terminal_leave(&watch->terminal);
     output_complain(watch->show->program, "cannot write to standard output: %s", strerror(-error));
     watch->quit = true;
-    watch->status = 1;
+    watch->status = EXIT_FAILED;
 }
 
 static void show_frame(struct watch *watch, struct instant now)
 {
-    int r = make_frame(watch, now);
+    const struct watch_source *source = watch->source;
+    int r;
+
+    buffer_clear(&watch->frame);
+    r = source->put(source->context, &watch->frame, watch->dumb_frames ? 0 : watch->screen.rows, now);
+    if (r == 0)
+        r = buffer_error(&watch->frame);
 
     if (r == 0 && watch->dumb_frames)
         r = output_write(STDOUT_FILENO, buffer_text(&watch->frame));
@@ -169,23 +112,17 @@ static void show_frame(struct watch *watch, struct instant now)
 
 /* ---- what happens when ---- */
 
-/* gpustat ends when a query fails; clustat shows what is wrong and goes on. */
-static bool ends_with_fault(struct watch *watch)
+static bool has_ended(struct watch *watch)
 {
-    const struct local *local = watch->local;
+    const struct watch_source *source = watch->source;
 
-    if (!watch->show->options->as_gpustat || !local->has_snapshot || local->snapshot.fault == NODE_FAULT_NONE)
+    if (!source->has_ended(source->context))
         return false;
     terminal_leave(&watch->terminal);
-    failure_report_node(watch->show, &local->snapshot);
+    source->report_end(source->context);
     watch->quit = true;
-    watch->status = 1;
+    watch->status = EXIT_FAILED;
     return true;
-}
-
-static bool has_news(const struct watch *watch)
-{
-    return local_is_complete(watch->local) && watch->local->received_count != watch->old_count;
 }
 
 /* The beat: never drifts, and skips what was missed (a stopped program does not catch up). */
@@ -205,14 +142,16 @@ static int64_t grace_ns(const struct watch *watch)
 /* Asks for a reading when a picture is due, shows it when it has come or the grace is over. */
 static void beat(struct watch *watch, struct instant now)
 {
-    if (instant_since_ns(now, watch->due) < 0 || ends_with_fault(watch))
+    const struct watch_source *source = watch->source;
+
+    if (instant_since_ns(now, watch->due) < 0 || has_ended(watch))
         return;
     if (!watch->asked) {
-        sampler_show_interest(watch->local->sampler, watch->interval_ns);
+        source->ask(source->context, now);
         watch->asked = true;
-        watch->old_count = watch->local->received_count;
     }
-    if (!has_news(watch) && instant_since_ns(now, instant_add_ns(watch->due, grace_ns(watch))) < 0)
+    if (!source->has_news(source->context) &&
+        instant_since_ns(now, instant_add_ns(watch->due, grace_ns(watch))) < 0)
         return;
     show_frame(watch, now);
     set_next_due(watch, now);
@@ -264,27 +203,28 @@ static void handle_keys(struct watch *watch)
             watch->quit = true;
 }
 
-/* Waits for the next event, the next beat, or the sampler's own next deadline. */
+/* Waits for the next event, the next beat, or the source's own next deadline. */
 static void wait_for_events(struct watch *watch)
 {
+    const struct watch_source *source = watch->source;
     struct instant now = clock_now();
-    struct instant until = sampler_tick(watch->local->sampler, now);
+    struct instant until = source->turn(source->context, now);
     bool keys = watch->terminal.has_saved && !watch->keys_gone;
-    struct pollfd fds[] = {
-        {.fd = sampler_fd(watch->local->sampler), .events = POLLIN},
+    struct pollfd fds[2 + WATCH_SOURCE_FDS] = {
         {.fd = watch->signal_fd, .events = POLLIN},
         {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN},
     };
+    nfds_t count = 2 + (nfds_t)source->fds(source->context, fds + 2);
     struct instant beat_at = watch->asked ? instant_add_ns(watch->due, grace_ns(watch)) : watch->due;
     int signal_number;
 
-    poll(fds, 3, clock_poll_timeout_ms(now, instant_earlier(until, beat_at)));
+    poll(fds, count, clock_poll_timeout_ms(now, instant_earlier(until, beat_at)));
     now = clock_now();
-    if (fds[2].revents)
+    if (fds[1].revents)
         handle_keys(watch);
     while (!watch->quit && watch->signal_fd >= 0 && (signal_number = signals_next()) != 0)
         handle_signal(watch, signal_number, now);
-    local_receive(watch->local, now);
+    source->turn(source->context, now);
 }
 
 static void leave_with_success(int signal_number)
@@ -313,10 +253,11 @@ static int set_up(struct watch *watch, const struct color_environment *environme
     return 0;
 }
 
-int watch_run(struct local *local, struct show *show, const struct color_environment *environment)
+int watch_run(const struct watch_source *source, struct show *show,
+              const struct color_environment *environment)
 {
     struct watch watch = {
-        .local = local,
+        .source = source,
         .show = show,
         .interval_ns = show->options->interval_ns,
         .signal_fd = -1,
@@ -327,7 +268,7 @@ int watch_run(struct local *local, struct show *show, const struct color_environ
     r = set_up(&watch, environment);
     if (r < 0) {
         output_complain(show->program, "cannot watch: %s", strerror(-r));
-        return 1;
+        return EXIT_FAILED;
     }
     while (!watch.quit) {
         wait_for_events(&watch);

@@ -19,10 +19,11 @@ static const int64_t repeat_after_ns[] = {NS_PER_S, 3 * NS_PER_S};
  * announced within the last second an announce waits for a random part of so long, its repetitions are left
  * out.
  */
-#define CROWD_AT_FIRST 100u
-#define CROWD_LATER    700u
-#define CROWD_FIRST_NS (8 * NS_PER_S)
-#define CROWD_LATER_NS (3 * NS_PER_S)
+#define CROWD_AT_FIRST  100u
+#define CROWD_LATER     700u
+#define CROWD_FIRST_NS  (9 * NS_PER_S)
+#define CROWD_ANSWER_NS (2 * NS_PER_S) /* after the announce */
+#define CROWD_LATER_NS  (3 * NS_PER_S)
 
 /* Answers to a probe are spread so that all servers together send so many a second. */
 #define ANSWERS_PER_SECOND 500u
@@ -54,6 +55,7 @@ struct announcer {
     bool in_trouble;
     struct heard second, interval;
     struct answer answers[ANSWERS];
+    unsigned answers_used;
     struct rate *probes; /* owned */
     struct announcer_counters counters;
 };
@@ -236,19 +238,44 @@ void announcer_stop(struct announcer *announcer, struct instant now)
     announcer->next = TIMERS_NEVER;
     for (unsigned i = 0; i < ANSWERS; i++)
         announcer->answers[i].used = false;
+    announcer->answers_used = 0;
 }
 
 /* ---- answers ---- */
 
-static void send_answer(struct announcer *announcer, struct answer *answer)
+static void answer_now(struct announcer *announcer, struct answer *answer)
 {
     struct envelope envelope;
     struct text bytes = write_announce(announcer, &envelope, 0);
 
     answer->used = false;
+    announcer->answers_used--;
     announcer->counters.answers++;
     announcer->events.on_answer(announcer->events.userdata, &answer->prober, (const uint8_t *)bytes.bytes,
                                 bytes.len);
+}
+
+/*
+ * In a crowd the announce that is still to come is an answer for everybody; only a prober who has not heard
+ * that either, and says so by not knowing us in a later digest, needs one of his own.
+ */
+static bool wait_for_announce(struct announcer *announcer, struct instant now, struct answer *answer)
+{
+    if (!announcer->events.on_announce || announcer->next.ns == TIMERS_NEVER.ns ||
+        (!announcer->postponed &&
+         (announcer->sent || heard_lately(&announcer->second, now) < CROWD_AT_FIRST)))
+        return false;
+    answer->when =
+        instant_add_ns(instant_earlier(announcer->next, instant_add_ns(now, CROWD_FIRST_NS)),
+                       CROWD_ANSWER_NS + random_under(&announcer->options.random, CROWD_ANSWER_NS));
+    return true;
+}
+
+static void send_answer(struct announcer *announcer, struct instant now, struct answer *answer)
+{
+    if (wait_for_announce(announcer, now, answer))
+        return;
+    answer_now(announcer, answer);
 }
 
 /* The place of this prober's answer, or a free one; NULL if there is none. */
@@ -291,14 +318,17 @@ static enum discovery_input on_probe(struct announcer *announcer, struct instant
         return DISCOVERY_INPUT_RATE;
     answer = answer_place(announcer, from);
     if (message_bloom_has(&probe, announcer->options.node.identity)) {
-        if (answer)
+        if (answer && answer->used) {
             answer->used = false;
+            announcer->answers_used--;
+        }
         return DISCOVERY_INPUT_KNOWN;
     }
     if (!answer)
         return DISCOVERY_INPUT_FULL;
     if (!answer->used) {
         answer->used = true;
+        announcer->answers_used++;
         answer->when = instant_add_ns(now, answer_delay(announcer, now, probe.answer_within_ms));
     }
     answer->prober = *from;
@@ -334,7 +364,7 @@ struct instant announcer_next(const struct announcer *announcer)
 {
     struct instant next = announcer->next;
 
-    for (unsigned i = 0; i < ANSWERS; i++)
+    for (unsigned i = 0; announcer->answers_used && i < ANSWERS; i++)
         if (announcer->answers[i].used)
             next = instant_earlier(next, announcer->answers[i].when);
     return next;
@@ -342,9 +372,9 @@ struct instant announcer_next(const struct announcer *announcer)
 
 void announcer_tick(struct announcer *announcer, struct instant now)
 {
-    for (unsigned i = 0; i < ANSWERS; i++)
+    for (unsigned i = 0; announcer->answers_used && i < ANSWERS; i++)
         if (announcer->answers[i].used && announcer->answers[i].when.ns <= now.ns)
-            send_answer(announcer, &announcer->answers[i]);
+            send_answer(announcer, now, &announcer->answers[i]);
     if (announcer->next.ns <= now.ns)
         announce(announcer, now);
 }

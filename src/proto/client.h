@@ -60,7 +60,7 @@ struct client_reply {
     struct message_reply message; /* its parts borrow from a buffer that the next input overwrites */
     struct instant asked_at;      /* when the query was first sent: no reading is older than message.age_us
                                    * at that moment */
-    bool late;                    /* its deadline had passed, on_late was called */
+    bool late; /* it took longer than the question allowed, counted from its first sending */
 };
 
 struct client_events {
@@ -79,8 +79,10 @@ struct client_events {
 
     void (*on_reply)(void *userdata, struct client *client, const struct client_reply *reply);
 
-    /* The deadline of the query has passed. It goes on being asked in the background, slower; its reply
-     * still comes, marked as late. Comes once per query. */
+    /*
+     * The deadline has passed, and somebody waits (not for a question in the background). It goes on being
+     * asked, slower; its reply still comes, marked as late.
+     */
     void (*on_late)(void *userdata, struct client *client);
 
     /* Anything authentic came from the server, and something was sent to it: for proto/liveness.h. May be
@@ -187,12 +189,14 @@ struct client_query {
     uint64_t facts_hash, process_generation; /* what is known: struct message_query */
     uint32_t interval_us;
     struct instant deadline;
+    bool background; /* nobody waits for it, as the node is late already: asked slowly, on_late does not come
+                      */
 };
 
 /*
- * Asks, and shakes hands first if there is no session. on_reply or on_late follows, both if it is late.
- * Returns true; false: a query is on its way already, and its answer is this one's too; only the deadline (if
- * it has passed or is later than this one) and what is known are taken over.
+ * Asks, and shakes hands first if there is no session. on_reply follows, or on_late, or both.
+ * Returns true; false: a question is on its way already, and its answer is this one's too; only what is known
+ * is taken over, and the deadline, if nobody waits for the former question any more.
  */
 bool client_ask(struct client *client, struct instant now, const struct client_query *query);
 

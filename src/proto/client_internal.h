@@ -31,13 +31,15 @@ struct client_set {
 /* The handshake going on. */
 struct client_shake {
     uint64_t nonce;
+    struct instant begun;
     bool has_cookie, answered_challenge; /* the latter: since the last HELLO by the timer */
     uint8_t cookie[COOKIE_SIZE];
     int64_t delay_ns;         /* until the next HELLO */
     struct instant next;      /* that HELLO; in CLIENT_REFUSED and CLIENT_STOPPED: the first one */
     struct instant last_sent; /* HELLO */
     unsigned sent;            /* HELLOs */
-    bool once;                /* what was sent last was sent once: its answer tells the round trip */
+    struct window_waiter waiter;
+    bool once; /* what was sent last was sent once: its answer tells the round trip */
 };
 
 /* The session there is. */
@@ -57,8 +59,11 @@ struct client_session {
 
 /* The question there is. */
 struct client_question {
-    bool asking, late;
-    bool sent; /* in this session */
+    bool asking;
+    bool waited;        /* somebody waits: on_late comes at the deadline */
+    bool slow;          /* in the background, or the deadline has passed */
+    int64_t allowed_ns; /* from the first sending; more is late */
+    bool sent;          /* in this session */
     struct client_query query;
     uint64_t request_id;
     struct instant first_sent, last_sent, retry;
@@ -110,6 +115,7 @@ void client_measured(struct client *client, struct instant now, int64_t round_tr
 /* client_shake.c */
 void client_shake(struct client *client, struct instant now, enum client_why why);
 void client_shake_later(struct client *client, struct instant now, enum client_state state, int64_t delay_ns);
+void client_shake_granted(struct client *client, struct instant now);
 void client_shake_due(struct client *client, struct instant now);
 enum client_input client_on_challenge(struct client *client, struct instant now, struct reader body);
 enum client_input client_on_welcome(struct client *client, struct instant now, struct reader body,

@@ -8,6 +8,9 @@
 /* A reply may have lain so long at the server, which repeats its last one for PEERS_RESEND_NS. */
 #define REPLY_KEPT_NS NS_PER_S
 
+/* A reply with facts is taken to have at least so many chunks; how many is not known before the first. */
+#define CHUNKS_WITH_FACTS 4u
+
 /* Questions whose turn in the window never came within their deadline are then asked spread over this. */
 #define LATE_SPREAD_NS (100 * NS_PER_MS)
 
@@ -30,7 +33,7 @@ static int64_t longer_timeout(const struct client *client, int64_t timeout_ns)
 {
     int64_t longest = 2 * client->round_trip_ns;
 
-    if (client->question.late) {
+    if (client->question.slow) {
         timeout_ns *= 2;
         return timeout_ns < CLIENT_TIMEOUT_LATE_MAX_NS ? timeout_ns : CLIENT_TIMEOUT_LATE_MAX_NS;
     }
@@ -85,7 +88,7 @@ static void transmit(struct client *client, struct instant now)
     struct reassembly_gaps gaps;
     int64_t timeout_ns = question->timeout_ns;
 
-    if (question->late)
+    if (question->slow)
         timeout_ns += random_under(&client->set->options.random, timeout_ns / 4 + 1);
     question->last_sent = now;
     question->retry = client->peer.stream ? TIMERS_NEVER : instant_add_ns(now, timeout_ns);
@@ -108,9 +111,11 @@ static void request(struct client *client, struct instant now)
     struct reassembly_gaps gaps;
     unsigned places = question->chunks;
 
+    if (!question->query.facts_hash && places < CHUNKS_WITH_FACTS)
+        places = CHUNKS_WITH_FACTS;
     if (reassembly_gaps(client->set->reassembly, client->number, &gaps))
         places = gaps.missing_count;
-    if (client->peer.stream || question->late ||
+    if (client->peer.stream || question->slow ||
         window_ask(&client->set->window, &question->waiter, places ? places : 1))
         transmit(client, now);
 }
@@ -168,7 +173,7 @@ struct instant client_question_next(const struct client *client)
 
     if (!question->asking)
         return next;
-    if (!question->late)
+    if (question->waited)
         next = question->query.deadline;
     if (client->state == CLIENT_UP && question->sent && !in_line(client))
         next = instant_earlier(next, question->retry);
@@ -182,7 +187,8 @@ static void become_late(struct client *client, struct instant now)
     if (in_line(client))
         question->retry = instant_add_ns(now, random_under(&client->set->options.random, LATE_SPREAD_NS) + 1);
     window_leave(&client->set->window, &question->waiter);
-    question->late = true;
+    question->slow = true;
+    question->waited = false;
     client->set->counters.deadlines_missed++;
     client->set->events.on_late(client->set->events.userdata, client);
 }
@@ -191,7 +197,7 @@ void client_question_due(struct client *client, struct instant now)
 {
     struct client_question *question = &client->question;
 
-    if (question->asking && !question->late && question->query.deadline.ns <= now.ns)
+    if (question->asking && question->waited && question->query.deadline.ns <= now.ns)
         become_late(client, now);
     if (!question->asking || !question->sent || client->state != CLIENT_UP || in_line(client) ||
         question->retry.ns > now.ns)
@@ -205,21 +211,23 @@ void client_question_due(struct client *client, struct instant now)
 static void join(struct client *client, struct instant now, const struct client_query *query)
 {
     struct client_question *question = &client->question;
-    bool was_late = question->late;
-    struct instant deadline = question->query.deadline;
+    struct instant deadline = query->deadline;
 
-    question->query.facts_hash = query->facts_hash;
-    question->query.process_generation = query->process_generation;
-    question->query.interval_us = query->interval_us;
-    if (query->deadline.ns <= now.ns || (!was_late && query->deadline.ns <= deadline.ns))
+    if (question->waited)
+        deadline = question->query.deadline;
+    question->query = *query;
+    question->query.deadline = deadline;
+    if (query->background || question->waited)
         return;
-    question->query.deadline = query->deadline;
-    question->late = false;
-    if (was_late && question->sent) {
-        question->timeout_ns = first_timeout(client);
-        question->retry =
-            instant_earlier(question->retry, instant_add_ns(question->last_sent, question->timeout_ns));
-    }
+    question->waited = true;
+    question->slow = false;
+    question->timeout_ns = first_timeout(client);
+    if (client->peer.stream)
+        return;
+    question->retry =
+        instant_earlier(question->retry, instant_add_ns(question->last_sent, question->timeout_ns));
+    if (question->retry.ns < now.ns)
+        question->retry = now;
 }
 
 static void ask(struct client *client, struct instant now, const struct client_query *query)
@@ -229,7 +237,9 @@ static void ask(struct client *client, struct instant now, const struct client_q
     question->asking = true;
     question->sent = false;
     question->query = *query;
-    question->late = query->deadline.ns <= now.ns;
+    question->waited = !query->background;
+    question->slow = query->background;
+    question->allowed_ns = instant_since_ns(query->deadline, now);
     question->request_id = random_next(&client->set->options.random);
     if (client->state == CLIENT_UP)
         client_question_send(client, now);
@@ -276,7 +286,7 @@ enum client_input client_on_reply(struct client *client, struct instant now, uin
     reply.asked_at = instant_add_ns(now, -REPLY_KEPT_NS);
     if (question->first_sent.ns > reply.asked_at.ns)
         reply.asked_at = question->first_sent;
-    reply.late = question->late;
+    reply.late = instant_since_ns(now, question->first_sent) > question->allowed_ns;
     *(reply.late ? &set->counters.late_replies : &set->counters.replies) += 1;
     question->chunks = chunks;
     question->asking = false;

@@ -8,6 +8,7 @@
 void client_session_end(struct client *client)
 {
     client_question_unsent(client);
+    window_leave(&client->set->window, &client->shake.waiter);
     seal_key_wipe(&client->session.key);
     client->session = (struct client_session){0};
 }
@@ -36,7 +37,8 @@ static void send_ping(struct client *client, struct instant now)
     session->ping_delay_ns = session->ping_delay_ns ? 2 * session->ping_delay_ns : PING_AGAIN_NS;
     if (session->ping_delay_ns > session->heartbeat_ns)
         session->ping_delay_ns = session->heartbeat_ns;
-    session->ping_next = instant_add_ns(now, session->ping_delay_ns);
+    session->ping_next = instant_add_ns(
+        now, session->ping_delay_ns / 2 + random_under(&client->set->options.random, session->ping_delay_ns));
     client_begin(client, &envelope, FRAME_PING, session->ping_stamp);
     message_put_ping(&envelope.writer, &ping);
     client_send(client, &envelope);

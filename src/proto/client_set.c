@@ -99,17 +99,25 @@ static void free_zombies(struct client_set *set)
     }
 }
 
+/* Whose turn it is in the window: a client has two waiters, of which one is in use. */
+static void grant(struct window_waiter *waiter, struct instant now)
+{
+    struct client *client = waiter->owner;
+
+    if (waiter == &client->shake.waiter)
+        client_shake_granted(client, now);
+    else
+        client_question_granted(client, now);
+    client_schedule(client);
+}
+
 void client_leave(struct client_set *set, struct instant now)
 {
     struct window_waiter *waiter;
 
     /* Places that became free go to those who wait for them. */
-    while (set->depth == 1 && (waiter = window_next(&set->window))) {
-        struct client *client = (struct client *)((char *)waiter - offsetof(struct client, question.waiter));
-
-        client_question_granted(client, now);
-        client_schedule(client);
-    }
+    while (set->depth == 1 && (waiter = window_next(&set->window)))
+        grant(waiter, now);
     if (--set->depth == 0)
         free_zombies(set);
 }
@@ -144,6 +152,7 @@ int client_new(struct client_set *set, const struct peer *peer, void *owner, str
     client->owner = owner;
     client->number = ++set->numbers;
     client->question.chunks = 1;
+    client->question.waiter.owner = client->shake.waiter.owner = client;
     client->chain_next = *chain;
     *chain = client;
     set->count++;
@@ -248,8 +257,12 @@ void client_sign_of_life(struct client *client)
 /* Something of the session came: it lives. */
 void client_heard(struct client *client, struct instant now)
 {
+    int64_t heartbeat_ns = client->session.heartbeat_ns;
+
     client->session.last_heard = now;
-    client->session.ping_next = instant_add_ns(now, client->session.heartbeat_ns);
+    /* Spread, as a thousand sessions may have begun together. */
+    client->session.ping_next =
+        instant_add_ns(now, heartbeat_ns - random_under(&client->set->options.random, heartbeat_ns / 4 + 1));
     client->session.ping_delay_ns = 0;
     client->session.ping_stamp = 0;
     client_sign_of_life(client);

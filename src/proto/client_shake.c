@@ -8,12 +8,14 @@
  * set's together make at most one per HELLO_SHARE_NS: a few dead nodes are noticed to be back at once, a
  * thousand make no storm.
  */
-#define HELLO_EVERY_NS   (500 * NS_PER_MS)
-#define HELLO_SHARE_NS   (10 * NS_PER_MS)
-#define KICK_EVERY_NS    (250 * NS_PER_MS)
-#define SHORT_SESSION_NS NS_PER_S /* one that ended sooner is not followed by the next at once */
-#define REFUSED_LONG_NS  (30 * NS_PER_S)
-#define REFUSED_SHORT_NS (2 * NS_PER_S)
+#define HELLO_EVERY_NS      (500 * NS_PER_MS)
+#define HELLO_SHARE_NS      (10 * NS_PER_MS)
+#define HELLO_WITH_PLACE_NS (80 * NS_PER_MS)
+#define KICK_EVERY_NS       (250 * NS_PER_MS)
+#define KICK_REFUSED_NS     (15 * NS_PER_S)
+#define SHORT_SESSION_NS    NS_PER_S /* one that ended sooner is not followed by the next at once */
+#define REFUSED_LONG_NS     (30 * NS_PER_S)
+#define REFUSED_SHORT_NS    (2 * NS_PER_S)
 
 static int64_t jittered(struct client *client, int64_t ns)
 {
@@ -29,7 +31,7 @@ static int64_t longest_delay(const struct client *client)
     return longest < CLIENT_HELLO_MAX_NS ? longest : CLIENT_HELLO_MAX_NS;
 }
 
-static void send_hello(struct client *client, struct instant now)
+static void transmit_hello(struct client *client, struct instant now)
 {
     struct client_shake *shake = &client->shake;
     struct message_hello hello = {
@@ -50,14 +52,44 @@ static void send_hello(struct client *client, struct instant now)
     client_send(client, &envelope);
 }
 
+/*
+ * Says HELLO as soon as there is room for the answer; a thousand servers at a time answer as many questions.
+ * Those who seem to be dead are asked slowly, and keep no places.
+ */
+static void send_hello(struct client *client, struct instant now)
+{
+    struct client_shake *shake = &client->shake;
+
+    if (shake->waiter.next)
+        return;
+    window_leave(&client->set->window, &shake->waiter);
+    if (client->peer.stream || shake->delay_ns > HELLO_WITH_PLACE_NS ||
+        window_ask(&client->set->window, &shake->waiter, 1))
+        transmit_hello(client, now);
+}
+
+void client_shake_granted(struct client *client, struct instant now)
+{
+    client->shake.next = instant_add_ns(now, jittered(client, client->shake.delay_ns));
+    transmit_hello(client, now);
+}
+
+static int64_t first_delay(const struct client *client)
+{
+    return client->tentative ? CLIENT_HELLO_TENTATIVE_NS : CLIENT_HELLO_FIRST_NS;
+}
+
 /* A handshake from its beginning, with numbers of its own. */
 static void restart(struct client *client, struct instant now)
 {
+    window_leave(&client->set->window, &client->shake.waiter);
     client->shake = (struct client_shake){
         .nonce = random_next(&client->set->options.random),
-        .delay_ns = client->tentative ? CLIENT_HELLO_TENTATIVE_NS : CLIENT_HELLO_FIRST_NS,
+        .delay_ns = first_delay(client),
+        .begun = now,
         .next = now,
         .once = true,
+        .waiter = {.owner = client},
     };
 }
 
@@ -175,14 +207,16 @@ void client_start_tentative(struct client *client, struct instant now)
 
 void client_kick(struct client *client, struct instant now)
 {
+    int64_t pause_ns = client->state == CLIENT_REFUSED ? KICK_REFUSED_NS : KICK_EVERY_NS;
     bool waits = client->state == CLIENT_REFUSED || client->state == CLIENT_STOPPED ||
                  client->state == CLIENT_SHAKING || client->state == CLIENT_OPENING;
 
     if (!waits || client->shake.next.ns == TIMERS_NEVER.ns ||
         (client->peer.stream && client->state == CLIENT_SHAKING) ||
-        (client->shake.sent && instant_since_ns(now, client->shake.last_sent) < KICK_EVERY_NS))
+        (client->state == CLIENT_REFUSED && instant_since_ns(now, client->shake.begun) < pause_ns) ||
+        (client->shake.sent && instant_since_ns(now, client->shake.last_sent) < pause_ns))
         return;
-    client->shake.delay_ns = CLIENT_HELLO_FIRST_NS;
+    client->shake.delay_ns = first_delay(client);
     client->shake.next = now;
     client_schedule(client);
 }
@@ -208,6 +242,7 @@ enum client_input client_on_challenge(struct client *client, struct instant now,
         return CLIENT_INPUT_BAD_MESSAGE;
     if (!waits_for_answer(client) || challenge.nonce != shake->nonce)
         return CLIENT_INPUT_UNEXPECTED;
+    window_came(&client->set->window, now, &shake->waiter);
     memcpy(shake->cookie, challenge.cookie, sizeof(shake->cookie));
     shake->has_cookie = true;
     client->tentative = false;
@@ -255,7 +290,7 @@ static void begin_session(struct client *client, struct instant now, const struc
     session->idle_timeout_ns = options->idle_timeout_ns;
     session->heartbeat_ns = at_most(options->heartbeat_ns, options->idle_timeout_ns / 2);
     if (theirs)
-        session->heartbeat_ns = at_most(session->heartbeat_ns, theirs / 3);
+        session->heartbeat_ns = at_most(session->heartbeat_ns, theirs / 2);
     if (session->heartbeat_ns < 100 * NS_PER_MS)
         session->heartbeat_ns = 100 * NS_PER_MS;
     client->node = welcome->node;
@@ -278,6 +313,7 @@ enum client_input client_on_welcome(struct client *client, struct instant now, s
         return CLIENT_INPUT_UNEXPECTED;
     if (welcome.version < PROTOCOL_VERSION_MIN || welcome.version > PROTOCOL_VERSION_MAX)
         return CLIENT_INPUT_OTHER_VERSION;
+    window_came(&client->set->window, now, &client->shake.waiter);
     measure(client, now);
     why = why_up(client, &welcome.node);
     begin_session(client, now, &welcome, key);

@@ -116,12 +116,15 @@ struct prober_events {
     int (*on_probe)(void *userdata, const uint8_t *bytes, size_t len);
 
     /*
-     * Is there a session with this very run of this node, alive and well? Its announces are then not looked
-     * at any further.
+     * Is an announce of this run of this node no news? It is not if there is a session with it, alive and
+     * well, nor (while prober_is_idle() and sessions are closed) if the node is known at all.
      */
     bool (*on_is_live)(void *userdata, const struct message_node *node);
 
-    /* The identities of live sessions, for the digest: the i-th, or false behind the last. */
+    /*
+     * The identities for which on_is_live() is true, for the digest, so that they do not answer: the i-th, or
+     * false behind the last. Asked for 0, 1, 2 and so on.
+     */
     bool (*on_live)(void *userdata, size_t i, uint8_t ret_identity[IDENTITY_SIZE]);
 
     /*

@@ -15,12 +15,11 @@
 #include "wire/message.h"
 #include "wire/seal.h"
 
-#define PEERS_PER_SOURCE    8              /* sessions per source address */
-#define PEERS_SESSIONS_MAX  65536u         /* largest max_connections */
-#define PEERS_RESEND_NS     NS_PER_S       /* a reply is kept for RESEND */
-#define PEERS_BUSY_NS       NS_PER_S       /* a session that asked so lately is not dropped for another */
-#define PEERS_UNPROVED_NS   (5 * NS_PER_S) /* a new session must be used within */
-#define PEERS_REPLIES_BYTES (4u << 20)     /* default of reply_bytes */
+#define PEERS_PER_SOURCE    8          /* sessions per source address */
+#define PEERS_SESSIONS_MAX  65536u     /* largest max_connections */
+#define PEERS_RESEND_NS     NS_PER_S   /* a reply is kept for RESEND */
+#define PEERS_BUSY_NS       NS_PER_S   /* a session that asked so lately is not dropped for another */
+#define PEERS_REPLIES_BYTES (4u << 20) /* default of reply_bytes */
 
 struct peers;
 

@@ -162,7 +162,7 @@ static struct session *make_session(struct peers *peers, const struct request *r
     if (request->key)
         seal_key_derive(&session->key, request->key, session->client_nonce, session->server_nonce);
     session->payload_size = chunk_payload_size(peers->events.on_mtu(peers->events.userdata, request->from));
-    timers_set(&peers->timers, &session->timer, instant_add_ns(request->now, PEERS_UNPROVED_NS));
+    timers_set(&peers->timers, &session->timer, instant_add_ns(request->now, peers->options.idle_timeout_ns));
     peers->count++;
     return session;
 }

@@ -12,7 +12,7 @@ static const int64_t first_after_ns[] = {0, 250 * NS_PER_MS, 250 * NS_PER_MS, 50
 #define FIRST_PROBES (sizeof(first_after_ns) / sizeof(first_after_ns[0]))
 
 #define NOBODY_KNOWN_NS NS_PER_S       /* while somebody asks and no node is known */
-#define MISSED_NS       (2 * NS_PER_S) /* after announces that found no place */
+#define NEWS_NS         (2 * NS_PER_S) /* while new servers come up: where there is one, there are more */
 #define START_NS        (NS_PER_S / PROBER_PER_SECOND)
 #define START_BURST     32                /* handshakes that may begin at once */
 #define MAY_GO_NS       (200 * NS_PER_MS) /* a candidate that has had so long may make room for another */
@@ -36,7 +36,8 @@ struct prober {
     uint32_t frame_id;
     struct instant next, last_probe, last_asked;
     unsigned sent; /* of the first probes */
-    bool missed;
+    bool missed;   /* since the last probe: announces that found no place */
+    size_t live;   /* sessions at the last probe */
     struct candidate candidates[PROBER_CANDIDATES];
     size_t used, waiting;
     uint64_t orders;
@@ -112,15 +113,15 @@ void prober_asked(struct prober *prober, struct instant now)
 
 /* ---- probes ---- */
 
-/* Counts the identities that need not answer: live sessions and candidates. */
-static size_t count_known(struct prober *prober)
+/* Counts the identities of live sessions. */
+static size_t count_live(struct prober *prober)
 {
     uint8_t identity[IDENTITY_SIZE];
     size_t live = 0;
 
     while (prober->events.on_live(prober->events.userdata, live, identity))
         live++;
-    return live + prober->used;
+    return live;
 }
 
 static void fill_digest(struct prober *prober, struct message_probe *probe, uint8_t *bloom)
@@ -150,10 +151,9 @@ static size_t digest_size(size_t known)
     return bytes < MESSAGE_BLOOM_MAX ? bytes : MESSAGE_BLOOM_MAX;
 }
 
-static int send_probe(struct prober *prober)
+static int send_probe(struct prober *prober, size_t known)
 {
     const struct prober_options *options = &prober->options;
-    size_t known = count_known(prober);
     uint8_t bloom[MESSAGE_BLOOM_MAX] = {0};
     struct message_probe probe = {
         .instance = options->instance,
@@ -180,10 +180,13 @@ static int send_probe(struct prober *prober)
 static void probe_now(struct prober *prober, struct instant now)
 {
     const struct random_source *random = &prober->options.random;
+    size_t live = count_live(prober);
+    bool news = prober->missed || live > prober->live;
     int64_t pause_ns;
 
+    prober->live = live;
     prober->counters.probes++;
-    prober->counters.failed += send_probe(prober) != 0;
+    prober->counters.failed += send_probe(prober, live + prober->used) != 0;
     prober->last_probe = now;
     prober->sent++;
     if (prober->sent < FIRST_PROBES)
@@ -191,7 +194,7 @@ static void probe_now(struct prober *prober, struct instant now)
     else if (prober_is_idle(prober, now))
         pause_ns = discovery_jitter(random, DISCOVERY_IDLE_INTERVAL_NS);
     else
-        pause_ns = discovery_jitter(random, prober->missed ? MISSED_NS : DISCOVERY_INTERVAL_NS);
+        pause_ns = discovery_jitter(random, news ? NEWS_NS : DISCOVERY_INTERVAL_NS);
     prober->missed = false;
     prober->next = instant_add_ns(now, pause_ns);
 }
@@ -396,7 +399,7 @@ void prober_tick(struct prober *prober, struct instant now)
     }
     start_some(prober, now);
     if (prober->missed && prober->sent >= FIRST_PROBES)
-        prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, MISSED_NS));
+        prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, NEWS_NS));
     if (prober->next.ns <= now.ns)
         probe_now(prober, now);
 }

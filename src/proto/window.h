@@ -20,6 +20,7 @@
 #define WINDOW_MAX            4096u /* and however large */
 
 struct window_waiter {
+    void *owner;                           /* whoever asks; the window does not look at it */
     struct window_waiter *next, *previous; /* in line; NULL: not waiting */
     unsigned wanted;                       /* places asked for */
     unsigned held;                         /* places it has */

@@ -1,7 +1,11 @@
 /* The line above a node's devices: who, when, which driver, and what is wrong. */
 #include "render/table.h"
 
+#include "core/cleanup.h"
+#include "core/utf8.h"
 #include "render/times.h"
+
+#define ERROR_INDENT 4 /* columns before an error that stands below its header */
 
 static void put_host(struct table *table, const struct view_node *node)
 {
@@ -41,18 +45,70 @@ static void put_delay(struct table *table, const struct view_node *node)
     buffer_put_string(table->out, "us");
 }
 
-static void put_error(struct table *table, const struct view_node *node)
+/* How much of `text` goes into `columns` columns: up to a blank if there is one there. */
+static size_t wrap_at(const struct table *table, struct text text, size_t columns)
 {
-    struct buffer *scratch = &table->scratch;
+    size_t at = 0, blank = 0;
+
+    while (at < text.len) {
+        size_t next = at;
+
+        utf8_next(text, &next);
+        if (cell_width((struct text){text.bytes, next}, table->rules) > columns)
+            return blank ? blank : at ? at : next;
+        if (text.bytes[at] == ' ')
+            blank = at;
+        at = next;
+    }
+    return text.len;
+}
+
+/* An error that the terminal's line has no room for, on lines of its own. Returns where the last one begins.
+ */
+static size_t put_error_below(struct table *table, struct text error)
+{
+    size_t columns = table->options->columns, indent = columns > 4 * ERROR_INDENT ? ERROR_INDENT : 0;
+    size_t start = table->out->len;
+
+    while (error.len) {
+        size_t len = wrap_at(table, error, columns - indent);
+
+        buffer_put_char(table->out, '\n');
+        start = table->out->len;
+        buffer_put_repeated(table->out, ' ', indent);
+        pen_start(&table->pen, PAINT_RED);
+        buffer_put(table->out, error.bytes, len);
+        pen_stop(&table->pen, PAINT_RED);
+        cell_cut_line(table->out, start, columns,
+                      table->options->unicode); /* one wide character in one column */
+        len += len < error.len && error.bytes[len] == ' ';
+        error = (struct text){error.bytes + len, error.len - len};
+    }
+    return start;
+}
+
+/* start: where the header's line begins. Returns where its last line begins. */
+static size_t put_error(struct table *table, const struct view_node *node, size_t start)
+{
+    _cleanup_(buffer_deinit) struct buffer visible = BUFFER_EMPTY;
+    struct buffer *scratch = &table->scratch, *out = table->out;
+    size_t columns = table->options->columns, before = out->len;
 
     buffer_clear(scratch);
     shown_put_node_error(table->view, node, scratch);
     if (!scratch->len)
-        return;
-    buffer_put_string(table->out, "  ");
+        return start;
+    cell_put_visible(&visible, buffer_text(scratch), table->rules);
+    buffer_put_string(out, "  ");
     pen_start(&table->pen, PAINT_RED);
-    cell_put_visible(table->out, buffer_text(scratch), table->rules);
+    buffer_put_text(out, buffer_text(&visible));
     pen_stop(&table->pen, PAINT_RED);
+    if (!columns || buffer_error(out) ||
+        cell_line_fits((struct text){out->bytes + start, out->len - start}, columns))
+        return start;
+    out->len = before;
+    cell_cut_line(out, start, columns, table->options->unicode);
+    return put_error_below(table, buffer_text(&visible));
 }
 
 static void put_procs_age(struct table *table, const struct view_node *node)
@@ -98,8 +154,10 @@ static void put_process_notes(struct table *table, const struct view_node *node)
         put_count(table, snapshot->commands_cut, "command lines shortened");
 }
 
-void table_put_header(struct table *table, const struct view_node *node)
+size_t table_put_header(struct table *table, const struct view_node *node)
 {
+    size_t start = table->out->len;
+
     put_host(table, node);
     if (node->snapshot) {
         buffer_put_string(table->out, "  ");
@@ -108,12 +166,11 @@ void table_put_header(struct table *table, const struct view_node *node)
     }
     if (!table_is_clustat(table)) {
         /* gpustat's header has nothing more; only a node that does not answer is said to be so. */
-        if (node->state != NODE_UP)
-            put_error(table, node);
-        return;
+        return node->state != NODE_UP ? put_error(table, node, start) : start;
     }
     put_delay(table, node);
-    put_error(table, node);
+    start = put_error(table, node, start);
     if (shown_node_values(node) && !table->options->no_processes)
         put_process_notes(table, node);
+    return start;
 }

@@ -41,6 +41,8 @@ struct render_options {
     bool one_line;       /* clustat's JSON: all on one line */
     const uint32_t *ids; /* --id: indices in the order given, NULL: all */
     size_t id_count;
+    size_t
+        *ret_node_ends; /* of the table: room for a number per node, the length of `out` behind it; or NULL */
 };
 
 /* The table of the whole view. Errors stick in `out`. */

@@ -76,12 +76,8 @@ static void put_block(struct table *table, const struct view_node *node)
     const struct device *device;
     bool any = false;
 
-    if (!table->options->no_header) {
-        size_t start = table->out->len;
-
-        table_put_header(table, node);
-        table_end_line(table, start);
-    }
+    if (!table->options->no_header)
+        table_end_line(table, table_put_header(table, node));
     if (!shown_node_values(node))
         return;
     while ((device = device_choice_next(&choice))) {
@@ -109,6 +105,8 @@ void render_table(const struct view *view, const struct render_options *options,
         if (!table_is_clustat(&table))
             table_fit_layout(&table, &view->nodes[i]);
         put_block(&table, &view->nodes[i]);
+        if (options->ret_node_ends)
+            options->ret_node_ends[i] = out->len;
     }
     if (buffer_error(&table.scratch) && !buffer_error(out))
         out->error = table.scratch.error;

@@ -39,7 +39,8 @@ void table_fit_layout(struct table *table, const struct view_node *node);
 
 /* ---- the parts of a block, each without its line end ---- */
 
-void table_put_header(struct table *table, const struct view_node *node);
+/* An error too long for the terminal's line stands below it, wrapped. Returns where the last line begins. */
+size_t table_put_header(struct table *table, const struct view_node *node);
 void table_put_device(struct table *table, const struct device *device);
 
 /* clustat's marks behind a device's columns, in brackets: " (Xid 79 14:02, pending row remap)". */

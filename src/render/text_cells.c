@@ -131,6 +131,13 @@ static bool find_cut(struct text line, size_t columns, struct cut *ret_cut)
     return false;
 }
 
+bool cell_line_fits(struct text line, size_t columns)
+{
+    struct cut unused;
+
+    return !find_cut(line, columns, &unused);
+}
+
 void cell_cut_line(struct buffer *out, size_t start, size_t columns, bool unicode)
 {
     struct cut cut;

@@ -27,6 +27,9 @@ size_t cell_width(struct text visible, struct text_rules rules);
  */
 void cell_put_fitted(struct buffer *out, struct text visible, size_t width, struct text_rules rules);
 
+/* True if the line (visible text and colour sequences) takes at most `columns` columns. */
+bool cell_line_fits(struct text line, size_t columns);
+
 /*
  * Cuts the line out->bytes[start..] (visible text and colour sequences, no newline) to `columns` columns. A
  * cut is marked by an ellipsis in the last column, and an open colour is closed.

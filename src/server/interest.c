@@ -15,11 +15,6 @@ bool interest_is_watched(const struct interest *interest, struct instant now)
     return interest->asked.ns && instant_since_ns(now, interest->asked) < INTEREST_PAUSE_NS;
 }
 
-void interest_forget_told(struct interest *interest)
-{
-    interest->told = (struct instant){0};
-}
-
 struct interest_outcome interest_note(struct interest *interest, int64_t interval_ns, struct instant now)
 {
     struct interest_outcome outcome = {.first = !interest_is_watched(interest, now)};

@@ -30,9 +30,6 @@ struct interest_outcome {
 /* Somebody asked, and will again after `interval_ns` (0: this once). */
 struct interest_outcome interest_note(struct interest *interest, int64_t interval_ns, struct instant now);
 
-/* The sampler is another one and was told nothing yet. */
-void interest_forget_told(struct interest *interest);
-
 bool interest_is_watched(const struct interest *interest, struct instant now);
 
 #endif

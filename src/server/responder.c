@@ -1,36 +1,22 @@
 #include "server/responder.h"
 
 #include "clustat_version.h"
-#include "net/loop.h"
 #include "net/peer_address.h"
 #include "core/event_log.h"
-#include "server/interest.h"
 
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 
-#define WAITING_MAX    256                /* questions; more are answered at once */
-#define OLD_NS         (1500 * NS_PER_MS) /* an older snapshot is worth waiting for a newer one */
-#define LONG_CALL_NS   (100 * NS_PER_MS)  /* nothing fresh can be expected while one runs */
 #define RECEIVE_BUFFER (1 << 20)
-
-/* A question that waits for a fresh reading. */
-struct waiting {
-    struct peers_ticket ticket;
-    struct message_query query;
-};
 
 struct responder {
     struct responder_options options;
     struct net_udp *udp;
     struct streams *streams;
     struct peers *peers;
-    struct net_timer timer;      /* peers' */
-    struct net_timer wait_timer; /* of the first question that waits */
-    struct waiting waiting[WAITING_MAX];
-    size_t waiting_count;
-    struct interest interest;
+    struct net_timer timer; /* peers' */
+    struct questions questions;
     uint64_t seed;
     bool stopped;
     struct event_limit sessions_logged, refusals_logged;
@@ -52,81 +38,34 @@ static void follow_peers(struct responder *responder)
         net_timer_set(&responder->timer, peers_next(responder->peers));
 }
 
-/* ---- answers ---- */
-
-static void answer(struct responder *responder, const struct waiting *question)
-{
-    struct instant now = clock_now();
-    struct sampler_call call;
-    bool in_call = sampling_call(responder->options.sampling, now, &call);
-    struct message_reply reply;
-
-    latest_reply(responder->options.latest, &question->query, in_call ? &call : NULL, now, &reply);
-    peers_answer(responder->peers, now, &question->ticket, &reply);
-}
-
-static void answer_waiting(struct responder *responder)
-{
-    size_t count = responder->waiting_count;
-
-    net_timer_stop(&responder->wait_timer);
-    responder->waiting_count = 0;
-    for (size_t i = 0; i < count; i++)
-        answer(responder, &responder->waiting[i]);
-}
-
-static void on_waited(void *userdata)
-{
-    struct responder *responder = userdata;
-
-    answer_waiting(responder);
-    net_udp_flush(responder->udp);
-    follow_peers(responder);
-}
-
-/* Is a fresh reading worth waiting for, and to be expected within the time we wait? */
-static bool is_worth_waiting(const struct responder *responder, bool first, struct instant now)
-{
-    struct sampler_call call;
-    int64_t age_ns;
-
-    if (sampling_state(responder->options.sampling) != SAMPLING_RUNNING ||
-        responder->waiting_count == WAITING_MAX || !latest_age_ns(responder->options.latest, now, &age_ns))
-        return false;
-    if (sampling_call(responder->options.sampling, now, &call) && call.running_ns >= LONG_CALL_NS)
-        return false;
-    return age_ns >= sampling_tick_ns(responder->options.sampling) && (first || age_ns >= OLD_NS);
-}
+/* ---- questions ---- */
 
 static void on_query(void *userdata, const struct peers_query *query)
 {
     struct responder *responder = userdata;
-    struct instant now = clock_now();
-    struct waiting question = {
-        .ticket = query->ticket,
-        .query = {.facts_hash = query->facts_hash, .process_generation = query->process_generation},
-    };
-    struct interest_outcome interest =
-        interest_note(&responder->interest, (int64_t)query->interval_us * NS_PER_US, now);
 
-    if (interest.tell)
-        sampling_show_interest(responder->options.sampling, interest.interval_ns);
-    if (!is_worth_waiting(responder, interest.first, now)) {
-        answer(responder, &question);
-        return;
-    }
-    if (!responder->waiting_count)
-        net_timer_set(&responder->wait_timer, instant_add_ns(now, RESPONDER_WAIT_NS));
-    responder->waiting[responder->waiting_count++] = question;
+    questions_ask(&responder->questions, query);
+}
+
+static void on_answer(void *userdata, const struct peers_ticket *ticket, const struct message_reply *reply)
+{
+    struct responder *responder = userdata;
+
+    peers_answer(responder->peers, clock_now(), ticket, reply);
+}
+
+/* Not from within a wake-up of the socket, after which answers leave by themselves. */
+static void on_answered(void *userdata)
+{
+    struct responder *responder = userdata;
+
+    net_udp_flush(responder->udp);
+    follow_peers(responder);
 }
 
 void responder_snapshot_came(struct responder *responder)
 {
-    if (!responder->waiting_count)
-        return;
-    answer_waiting(responder);
-    net_udp_flush(responder->udp);
-    follow_peers(responder);
+    questions_snapshot_came(&responder->questions);
 }
 
 /* ---- what peers ask and tell ---- */
@@ -350,6 +289,7 @@ static int open_peers(struct responder *responder)
         .node = responder->options.node,
         .software = TEXT_LITERAL(CLUSTAT_VERSION),
         .max_connections = responder->options.max_connections,
+        .reply_bytes = responder->options.reply_bytes,
         .idle_timeout_ns = responder->options.idle_timeout_ns,
         .keys = responder->options.keys,
     };
@@ -382,7 +322,14 @@ int responder_open(uv_loop_t *loop, const struct responder_options *options, str
     responder->options = *options;
     responder->seed = next_random(NULL);
     net_timer_init(&responder->timer, loop, on_timer, responder);
-    net_timer_init(&responder->wait_timer, loop, on_waited, responder);
+    responder->questions = (struct questions){
+        .latest = options->latest,
+        .sampling = options->sampling,
+        .on_answer = on_answer,
+        .on_answered = on_answered,
+        .userdata = responder,
+    };
+    questions_init(&responder->questions, loop);
     r = open_udp(responder, loop);
     if (r == 0)
         r = open_tcp(responder, loop);
@@ -397,9 +344,8 @@ void responder_stop(struct responder *responder)
 {
     peers_stop(responder->peers, clock_now());
     responder->stopped = true;
-    responder->waiting_count = 0;
+    questions_drop(&responder->questions);
     net_timer_stop(&responder->timer);
-    net_timer_stop(&responder->wait_timer);
     net_udp_flush(responder->udp);
     streams_stop(responder->streams);
 }
@@ -414,7 +360,7 @@ void responder_close(struct responder *responder)
     net_udp_close(responder->udp);
     responder->udp = NULL;
     net_timer_deinit(&responder->timer);
-    net_timer_deinit(&responder->wait_timer);
+    questions_deinit(&responder->questions);
 }
 
 void responder_free(struct responder *responder)

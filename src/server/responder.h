@@ -1,7 +1,6 @@
 /*
  * The responder: both sockets, and the sessions behind them (proto/peers.h). Bytes come in, answers go out;
- * what the answers say is `latest`, and who watches is told to `sampling`. The first question after a pause
- * waits a moment for a fresh reading.
+ * what they say is made in server/questions.h.
  */
 #ifndef SERVER_RESPONDER_H
 #define SERVER_RESPONDER_H
@@ -9,16 +8,14 @@
 #include "net/cidr.h"
 #include "net/udp.h"
 #include "proto/peers.h"
-#include "server/latest.h"
-#include "server/sampling.h"
+#include "server/questions.h"
 #include "server/streams.h"
-
-#define RESPONDER_WAIT_NS (20 * NS_PER_MS) /* for a fresh reading; design, section 5 */
 
 struct responder_options {
     int take_udp_fd, take_tcp_fd;
     struct message_node node;
     size_t max_connections;
+    size_t reply_bytes; /* as in proto/peers.h; 0: its default */
     int64_t idle_timeout_ns;
     unsigned udp_mtu;                  /* 0: the route's */
     const struct seal_keys *keys;      /* borrowed until responder_set_keys() */

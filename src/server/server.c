@@ -270,7 +270,7 @@ void server_ready(struct server *server)
                  "keygen)");
     snprintf(status, sizeof(status), "serving on UDP port %u and TCP port %u", server->udp_port,
              server->tcp_port);
-    log_info("%s %s, %s", "node", server->hostname, status);
+    log_info("node %s, %s", server->hostname, status);
     net_notify_ready(&server->notify, status);
     if (server->notify.watchdog_us)
         on_watchdog(server);
@@ -283,29 +283,26 @@ void server_run(struct server *server)
         uv_run(&server->loop, UV_RUN_DEFAULT);
 }
 
-static void on_stop_due(void *userdata)
+static void wake(void *userdata)
 {
-    struct server *server = userdata;
-
-    uv_stop(&server->loop);
+    (void)userdata;
 }
 
 /* Lets goodbyes leave, and connections end in order. */
 static void say_goodbye(struct server *server)
 {
-    struct net_timer limit;
+    struct instant limit = instant_add_ns(clock_now(), STOP_MS * NS_PER_MS);
+    struct net_timer timer;
 
-    if (!server->stopping)
-        return;
     net_notify_stopping(&server->notify);
     announcing_stop(server->announcing);
     responder_stop(server->responder);
-    net_timer_init(&limit, &server->loop, on_stop_due, server);
-    net_timer_set(&limit, instant_add_ns(clock_now(), STOP_MS * NS_PER_MS));
-    for (server->stopping = false; streams_count(responder_streams(server->responder)) > 0;)
-        if (uv_run(&server->loop, UV_RUN_ONCE) == 0 || instant_since_ns(clock_now(), limit.due) >= 0)
-            break;
-    net_timer_deinit(&limit);
+    net_timer_init(&timer, &server->loop, wake, NULL);
+    net_timer_set(&timer, limit);
+    while (streams_count(responder_streams(server->responder)) > 0 &&
+           instant_since_ns(limit, clock_now()) > 0)
+        uv_run(&server->loop, UV_RUN_ONCE);
+    net_timer_deinit(&timer);
     uv_run(&server->loop, UV_RUN_NOWAIT);
 }
 
@@ -313,7 +310,8 @@ bool server_close(struct server *server)
 {
     int r;
 
-    say_goodbye(server);
+    if (server->stopping)
+        say_goodbye(server);
     control_close(server->control);
     net_interface_watch_close(server->interfaces);
     announcing_close(server->announcing);

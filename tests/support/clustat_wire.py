@@ -608,7 +608,8 @@ class Client:
         if self.key:
             self.session = session_key(self.key, self.nonce, self.welcome['server_nonce'])
         self.token = self.welcome['token']
-        self.facts_hash, self.facts = self.welcome['facts_hash'], self.welcome['facts']
+        self.facts = self.welcome['facts']
+        self.facts_hash = self.welcome['facts_hash'] if self.facts else 0
         return self.welcome
 
     def query(self, interval_us=0, timeout=None):

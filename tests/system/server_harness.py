@@ -5,7 +5,6 @@ import os
 import pathlib
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -45,8 +44,8 @@ def next_ports():
 class Server:
     """A running server. Its log is read from a file; its sampler runs the fake library."""
 
-    def __init__(self, folder, config='', devices=None, library=LIBRARY, env=None, start=True, name='server',
-                 ports=None, hostname=None, group_port=None):
+    def __init__(self, folder, config=None, devices=None, library=LIBRARY, env=None, start=True, name='server',
+                 ports=None, hostname=None, group_port=None, prefix=()):
         self.folder = pathlib.Path(folder)
         self.config = self.folder / (name + '.toml')
         self.control = self.folder / (name + '.control')
@@ -55,6 +54,7 @@ class Server:
         self.ports = ports or next_ports()
         self.group_port = group_port or self.ports[1]
         self.library = library
+        self.prefix = list(prefix)  # a command that runs the server, such as nsenter
         self.scenario = write_scenario(folder, devices if devices is not None else [device('gpu0')])
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(('CLUSTAT_', 'FAKE_NVML_', 'NOTIFY_', 'WATCHDOG_'))
@@ -68,23 +68,27 @@ class Server:
         if start:
             self.start()
 
-    def write_config(self, more=''):
-        """`more`: lines by section, as {'security': 'allow = []'}, or ''."""
+    def write_config(self, more=None):
+        """`more`: lines by section, as {'security': 'allow = []'}; they replace those of the same key."""
         sections = {'connecting': 'port_range = [%d, %d]\nmulticast_addr = "%s:%d"\n'
-                                  'multicast_outbound_ip = ["127.0.0.1"]\nmulticast_ttl = 0\n'
+                                  'multicast_outbound_ip = ["127.0.0.1"]\nmulticast_ttl = 0'
                                   % (self.ports + (GROUP, self.group_port)),
-                    'runtime': 'nvml_lib_path = "%s"\n' % self.library}
+                    'runtime': 'nvml_lib_path = "%s"' % self.library}
         for section, lines in (more or {}).items():
-            sections[section] = sections.get(section, '') + lines + '\n'
-        self.config.write_text(''.join('[%s]\n%s' % item for item in sections.items()))
+            keys = {line.split('=')[0].strip() for line in lines.splitlines()}
+            kept = [line for line in sections.get(section, '').splitlines()
+                    if line.split('=')[0].strip() not in keys]
+            sections[section] = '\n'.join(kept + [lines])
+        self.config.write_text(''.join('[%s]\n%s\n' % item for item in sections.items()))
 
     def start(self, wait=True):
+        starts = self.log().count('serving on') if self.log_path.exists() else 0
         self.log_file = open(self.log_path, 'ab')
         self.process = subprocess.Popen(
-            [str(SERVER), '--config', str(self.config), '--control-socket', str(self.control)],
+            self.prefix + [str(SERVER), '--config', str(self.config), '--control-socket', str(self.control)],
             env=self.environment, stderr=self.log_file, stdin=subprocess.DEVNULL, cwd=str(self.folder))
         if wait:
-            self.wait_log('serving on')
+            self.wait_log('serving on', count=starts + 1)
 
     def log(self):
         return self.log_path.read_text(errors='replace')
@@ -127,7 +131,7 @@ class Server:
             time.sleep(0.02)
 
     def samplers(self):
-        return [pid for pid in sampler_pids() if parent_of(pid) == self.process.pid]
+        return [pid for pid in sampler_pids() if parent_of(pid) == self.process.pid and state_of(pid) != 'Z']
 
     def signal(self, number):
         self.process.send_signal(number)

@@ -348,15 +348,15 @@ def worker(name):
 
 
 def test_short_lived_processes_have_their_own_names(tmp_path):
-    """Hundreds of processes, each listed for a moment and ended right after: right names, and nothing is kept."""
-    count = 500
+    """A thousand processes in 10 s, each listed for a moment and ended right after: right names, and nothing is kept."""
+    count = 1000
     workers = {worker('job-%d' % i): 'job-%d' % i for i in range(count)}
     try:
         processes = [{'pid': pid, 'mem': 1 << 20, 'from_s': 0.5 + i * 0.01, 'to_s': 0.5 + i * 0.01 + 0.3}
                      for i, pid in enumerate(workers)]
         scenario = write_scenario(tmp_path, [device('a', processes=processes)])
         seen, ended, number = set(), 0, 0
-        with Probe('--interest-ms=50', '--seconds=7', '--ppm=200000', '--tick-ms=20', scenario=scenario) as probe:
+        with Probe('--interest-ms=50', '--seconds=13', '--ppm=200000', '--tick-ms=20', scenario=scenario) as probe:
             probe.wait_snapshot()
             child, = probe.samplers()
             before = len(os.listdir('/proc/%d/fd' % child))

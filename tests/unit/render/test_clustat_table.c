@@ -270,7 +270,8 @@ static void rows_are_cut_to_the_terminal(void **state)
         "node compute01\ndriver 580.95.05\nprocess 1 1000 0 0 /usr/bin/测试\\0\\x1b[31m\\0\\xff\nuser 日本\n"
         "device 0 ＧＰＵ 測試\nentry compute 1 1048576\nentry compute 2 1048576\ndevice 1 "
         "e\xcc\x81tude\ncondition 1 15\n"
-        "option cmd\noption user\noption pid\noption fan\noption codec 3\noption power 2\noption full-cmd\n";
+        "option cmd\noption user\noption pid\noption fan\noption codec 3\noption power 2\noption full-cmd\n"
+        "node compute02\nfault 5 18 kernel 580.95.05, Bibliothek 測試\n";
 
     (void)state;
     for (unsigned columns = 1; columns <= 200; columns++) {
@@ -287,6 +288,20 @@ static void rows_are_cut_to_the_terminal(void **state)
             free(table);
         }
     }
+}
+
+static void a_long_error_stands_below_its_header(void **state)
+{
+    (void)state;
+    expect("node n\ndriver 1\nfault 5 18 kernel 580.95.05, library 570.1\n", "option columns 50\n",
+           "n                    Mon Nov 30 19:47:17 2026  1\n"
+           "    NVIDIA kernel driver and library versions\n"
+           "    differ (kernel 580.95.05, library 570.1):\n"
+           "    reload the kernel driver or reboot\n");
+    expect("node n\ndriver 1\nstate 1 0 3200000\n", "option columns 50\n",
+           "n                    Mon Nov 30 19:47:17 2026  1\n"
+           "    stale 3.2s\n"
+           "(No GPUs are available)\n");
 }
 
 int main(void)
@@ -307,6 +322,7 @@ int main(void)
         cmocka_unit_test(nodes_without_rows),
         cmocka_unit_test(long_names_do_not_widen_the_column_for_ever),
         cmocka_unit_test(rows_are_cut_to_the_terminal),
+        cmocka_unit_test(a_long_error_stands_below_its_header),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

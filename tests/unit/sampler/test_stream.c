@@ -109,7 +109,6 @@ static void test_slow_reader(void **state)
     struct fixture *f = *state;
     const int room = 32768; /* few pictures, however large the random ones are */
     uint64_t last = 0;
-    unsigned busy = 0;
 
     assert_int_equal(setsockopt(f->fds[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
     for (uint64_t sequence = 1; sequence <= 400; sequence++) {
@@ -118,11 +117,10 @@ static void test_slow_reader(void **state)
         make(f, 600, sequence);
         r = outbox_send(&f->outbox, &f->sent, SNAPSHOT_BODY_TARGET);
         assert_in_range(r, OUTBOX_SENT, OUTBOX_BUSY);
-        busy += r == OUTBOX_BUSY;
         last = r == OUTBOX_SENT ? sequence : last;
         assert_true(f->outbox.cap < (2u << 20));
     }
-    assert_true(busy > 300); /* the socket was full nearly all the time */
+    assert_true(outbox_is_busy(&f->outbox)); /* the socket is full, and one picture waits: no more */
     while (outbox_is_busy(&f->outbox)) {
         inbox_read(&f->inbox, f->fds[1], &f->newest);
         assert_in_range(outbox_flush(&f->outbox), OUTBOX_SENT, OUTBOX_BUSY);
