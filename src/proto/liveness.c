@@ -11,8 +11,7 @@ void liveness_recall(struct liveness *liveness, struct instant last_answer, bool
     liveness->last_answer = last_answer;
     liveness->stopped = stopped;
     liveness->stopped_at = last_answer;
-    /* Whether it is there shows when it is asked; until then its row is that of a late node. */
-    liveness->late = true;
+    liveness->recalled = true;
 }
 
 void liveness_asked(struct liveness *liveness, struct instant now)
@@ -34,6 +33,7 @@ void liveness_answered(struct liveness *liveness, struct instant now, bool in_ti
 {
     liveness_heard(liveness, now);
     liveness->answered = true;
+    liveness->recalled = false;
     liveness->down = false;
     liveness->last_answer = now;
     if (in_time)
@@ -66,8 +66,8 @@ struct liveness_state liveness_state(struct liveness *liveness, struct instant n
         liveness->down = true;
     if (liveness->down)
         return (struct liveness_state){NODE_DOWN, last_good(liveness)};
-    if (!liveness->answered)
-        return (struct liveness_state){NODE_WARMING, liveness->begun};
+    if (!liveness->answered || (liveness->recalled && !liveness->late))
+        return (struct liveness_state){NODE_WARMING, last_good(liveness)};
     if (liveness->late)
         return (struct liveness_state){NODE_STALE, liveness->last_answer};
     return (struct liveness_state){NODE_UP, liveness->last_answer};

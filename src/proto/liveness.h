@@ -17,6 +17,7 @@
 
 struct liveness {
     bool answered;        /* ever */
+    bool recalled;        /* but not since we started */
     bool late;            /* the last deadline passed without an answer */
     bool down;            /* until the next answer */
     bool stopped;         /* said goodbye */
@@ -32,7 +33,10 @@ struct liveness {
 /* A node that is known from now on, of which nothing is known yet. */
 void liveness_init(struct liveness *liveness, struct instant now);
 
-/* From the known-nodes file: it answered this long ago (monotonic, may be before the start). */
+/*
+ * From the known-nodes file: it answered this long ago (monotonic, may be before the start). Whether it is
+ * still there shows when it is asked; the first question waits for it.
+ */
 void liveness_recall(struct liveness *liveness, struct instant last_answer, bool stopped);
 
 /* Something was sent to it (a query, a ping, a hello). */

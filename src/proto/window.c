@@ -4,9 +4,10 @@
 
 /*
  * Adaptation in epochs of at least EPOCH_NS and EPOCH_DATAGRAMS expected datagrams. Where an epoch's share of
- * lost ones exceeds LOSS_TOLERATED, the window is halved on trial; after the next epoch the trial has either
- * helped (the share fell to less than half of it) and the smaller window stays, or it has not, and then the
- * loss is not of our making: the old window comes back, and the pause until the next trial doubles.
+ * lost ones exceeds LOSS_TOLERATED, the window is halved on trial; the next epoch still tells of what was
+ * asked before and does not count; after the one behind it the trial has either helped (the share fell to
+ * less than half of it) and the smaller window stays, or it has not, and then the loss is not of our making:
+ * the old window comes back, and the pause until the next trial doubles.
  */
 #define EPOCH_NS        (20 * NS_PER_MS)
 #define EPOCH_DATAGRAMS 32u
@@ -81,7 +82,7 @@ static unsigned halved(const struct window *window)
 
 static void begin_trial(struct window *window, double loss)
 {
-    window->trying = true;
+    window->trying = window->settling = true;
     window->loss_before = loss;
     window->limit_before = window->limit;
     window->limit = halved(window);
@@ -109,7 +110,9 @@ static void count(struct window *window, struct instant now)
     if (total < EPOCH_DATAGRAMS || instant_since_ns(now, window->epoch) < EPOCH_NS)
         return;
     loss = (double)window->lost / total;
-    if (window->trying)
+    if (window->settling)
+        window->settling = false;
+    else if (window->trying)
         end_trial(window, now, loss);
     else if (loss > LOSS_TOLERATED && window->limit > WINDOW_MIN && now.ns >= window->no_trial_before.ns)
         begin_trial(window, loss);
@@ -148,7 +151,7 @@ void window_lost(struct window *window, struct instant now, struct window_waiter
 
 void window_overflowed(struct window *window, struct instant now)
 {
-    window->trying = false;
+    window->trying = window->settling = false;
     window->limit = halved(window);
     window->epoch = now;
     window->answered = window->lost = 0;

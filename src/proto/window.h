@@ -36,7 +36,7 @@ struct window {
     unsigned answered, lost;
     unsigned limit_before;
     double loss_before;
-    bool trying;
+    bool trying, settling;
     struct instant no_trial_before;
     int64_t trial_pause_ns;
 };
