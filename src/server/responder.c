@@ -1,8 +1,8 @@
 #include "server/responder.h"
 
 #include "clustat_version.h"
-#include "net/peer_address.h"
 #include "core/event_log.h"
+#include "net/peer_address.h"
 
 #include <errno.h>
 #include <sodium.h>

@@ -1,12 +1,14 @@
 #include "server/sampling.h"
 
 #include "net/loop.h"
+#include "sampler/orphan.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define START_AGAIN_NS (2 * NS_PER_S)
 #define REAP_NS        (20 * NS_PER_MS)
@@ -169,7 +171,7 @@ bool sampling_is_leaving(struct sampling *sampling)
 {
     if (sampling->leaving)
         sampling->leaving = reap();
-    return sampling->leaving && !sampling->sampler;
+    return !sampling->sampler && (sampling->leaving || orphan_count(getuid()) > 0);
 }
 
 static void on_pause_timer(struct sampling *sampling, struct instant now)
@@ -320,7 +322,7 @@ bool sampling_call(const struct sampling *sampling, struct instant now, struct s
 
 uint32_t sampling_stuck_count(const struct sampling *sampling)
 {
-    return sampling->sampler ? sampler_stuck_count(sampling->sampler) : 0;
+    return sampling->sampler ? sampler_stuck_count(sampling->sampler) : orphan_count(getuid());
 }
 
 int64_t sampling_tick_ns(const struct sampling *sampling)

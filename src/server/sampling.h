@@ -55,10 +55,13 @@ enum sampling_state sampling_state(const struct sampling *sampling);
 /* Until a pause ends by itself; 0: it does not, or there is none. */
 int64_t sampling_pause_left_ns(const struct sampling *sampling, struct instant now);
 
-/* Sampler processes of ours that were told to go and have not ended yet: while there are, GPUs are in use. */
+/*
+ * Without a sampler: are there processes of one still, ours that were told to go, or orphans of earlier
+ * servers? While there are, GPUs are in use.
+ */
 bool sampling_is_leaving(struct sampling *sampling);
 
-/* As in sampler/sampler.h; without a sampler they say nothing. */
+/* As in sampler/sampler.h; without a sampler there is no interest, snapshot or call. */
 void sampling_show_interest(struct sampling *sampling, int64_t interval_ns);
 struct reader sampling_snapshot(const struct sampling *sampling);
 bool sampling_call(const struct sampling *sampling, struct instant now, struct sampler_call *ret_call);

@@ -67,6 +67,8 @@ def test_restarts_do_not_pile_up_stuck_samplers(tmp_path, frozen, apart):
             else:
                 server.wait_status(lambda s: s['sampler'] == 'blocked')
                 assert server.status()['fault'] == 8, 'the driver does not answer'
+                assert server.status()['stuck_samplers'] == 2
+                assert 'still hangs' in server.command('pause').stdout
             stuck |= {pid for pid in server.samplers() if state_of(pid) == 'D'}
             assert len(stuck) <= 2
             status, took = server.stop()
