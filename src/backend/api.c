@@ -13,14 +13,12 @@
 
 /* ---- limits ---- */
 
-bool api_take_request(struct connection *connection, struct rate *rate, struct instant now)
+bool api_take_request(struct connection *connection, struct rate *rate, size_t weight, struct instant now)
 {
-    struct api *api = connection->api;
-
-    if (rate_take(rate, now, connection->uid))
-        return true;
-    api->counters.over_rate++;
-    return false;
+    while (weight && rate_take(rate, now, connection->uid))
+        weight--;
+    connection->api->counters.over_rate += weight > 0;
+    return !weight;
 }
 
 bool api_may_forget(const struct connection *connection)
@@ -234,7 +232,7 @@ static void take_frame(void *userdata, struct net_stream *stream, const struct f
         send_error(connection, header->request_id, API_ERROR_LIMIT, "you have more than %u connections",
                    API_CONNECTIONS_PER_USER);
         api_finish(connection);
-    } else if (!api_take_request(connection, api->requests, now)) {
+    } else if (!api_take_request(connection, api->requests, 1, now)) {
         send_error(connection, header->request_id, API_ERROR_LIMIT, "more than %.0f requests a second",
                    API_REQUESTS_PER_SECOND);
     } else if (header->type == FRAME_VIEW_QUERY) {

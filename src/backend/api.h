@@ -14,8 +14,9 @@
 #define API_CONNECTIONS_REFUSED  288u   /* beyond: closed at once */
 #define API_REQUESTS_PER_SECOND  4000.0 /* per user; 64 watches at 50 ms need 1,280 */
 #define API_REQUESTS_BURST       8000.0
-#define API_TEXT_PER_SECOND      50.0 /* lines of text: their answers are rendered here */
-#define API_TEXT_BURST           100.0
+#define API_TEXT_PER_SECOND      200.0 /* the same of lines, whose answers are rendered here; one counts ... */
+#define API_TEXT_BURST           400.0
+#define API_TEXT_NODES           64u         /* ... once for every so many nodes */
 #define API_QUEUE_MAX_BYTES      (64u << 20) /* waiting to be read by one connection */
 #define API_QUEUES_MAX_BYTES     (512u << 20)
 #define API_LINES_MAX_BYTES      (128u << 10) /* text lines that wait for the answer to an earlier one */
@@ -23,6 +24,7 @@
 struct api_events {
     /* Somebody asks for nodes: before his question. */
     void (*on_asked)(void *userdata, struct instant now);
+    size_t (*on_count)(void *userdata);                    /* how many nodes are known */
     void (*on_status)(void *userdata, struct buffer *out); /* appends the JSON line */
     void (*on_list)(void *userdata, struct instant now, struct buffer *out);
     /* Forgets the nodes of this filter that are down. Returns 0, or as node_filter_new(). */

@@ -30,8 +30,8 @@ struct api {
     struct event_limit logged;
 };
 
-/* May this connection's user make a request now? */
-bool api_take_request(struct connection *connection, struct rate *rate, struct instant now);
+/* May this connection's user make a request that counts as so many? */
+bool api_take_request(struct connection *connection, struct rate *rate, size_t weight, struct instant now);
 
 bool api_may_forget(const struct connection *connection);
 

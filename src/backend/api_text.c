@@ -194,14 +194,17 @@ static void take_forget(struct connection *connection, struct text filter)
 
 static void take(struct connection *connection, struct text line)
 {
+    struct api *api = connection->api;
+    size_t weight = 1 + api->events.on_count(api->events.userdata) / API_TEXT_NODES;
     const char *blank = memchr(line.bytes, ' ', line.len);
     size_t word_len = blank ? (size_t)(blank - line.bytes) : line.len;
     struct text word = {line.bytes, word_len}, operand = {"", 0};
 
     if (blank)
         operand = (struct text){blank + 1, line.len - word_len - 1};
-    if (!api_take_request(connection, connection->api->texts, clock_now()))
-        api_text_error(connection, "more than %.0f lines a second", API_TEXT_PER_SECOND);
+    if (!api_take_request(connection, api->texts, weight, clock_now()))
+        api_text_error(connection, "more than %.0f lines a second (of %u nodes each)", API_TEXT_PER_SECOND,
+                       API_TEXT_NODES);
     else if (text_equal_string(word, "QUERY"))
         take_query(connection, operand);
     else if (text_equal_string(word, "LIST") && !operand.len)

@@ -85,11 +85,14 @@ static void on_candidate_done(void *userdata, unsigned candidate)
 
 static void set_discovery_times(struct backend *backend)
 {
-    struct instant began = discovery_began(backend->discovery);
+    struct questions_discovery discovery = {
+        .wait_until = instant_add_ns(discovery_began(backend->discovery),
+                                     backend->settings->config.connecting.discover_wait_ns),
+        .began_empty = !cluster_count(backend->cluster),
+        .first_round = discovery_first_round(backend->discovery),
+    };
 
-    questions_set_discovery(backend->questions,
-                            instant_add_ns(began, backend->settings->config.connecting.discover_wait_ns),
-                            discovery_first_round(backend->discovery));
+    questions_set_discovery(backend->questions, &discovery);
 }
 
 static void on_asked(void *userdata, struct instant now)
@@ -122,6 +125,13 @@ static void on_answer(void *userdata, void *asker, enum question_form form, cons
     struct backend *backend = userdata;
 
     api_answer(backend->api, asker, form, bytes, len);
+}
+
+static size_t on_count(void *userdata)
+{
+    struct backend *backend = userdata;
+
+    return cluster_count(backend->cluster);
 }
 
 static void on_status(void *userdata, struct buffer *out)
@@ -313,6 +323,7 @@ static int open_api(struct backend *backend)
 {
     struct api_events events = {
         .on_asked = on_asked,
+        .on_count = on_count,
         .on_status = on_status,
         .on_list = on_list,
         .on_forget = on_forget,
@@ -396,10 +407,11 @@ static int open_sources(struct backend *backend)
     if (r < 0)
         return fail("discovery cannot be set up", r);
     discovery_set_allow(backend->discovery, backend->started.has_allow ? &backend->started.allow : NULL);
-    set_discovery_times(backend);
     known_file_recall(backend->known, &clock);
-    return static_nodes_set(backend->statics, clock.now, backend->started.statics,
-                            backend->started.static_count);
+    r = static_nodes_set(backend->statics, clock.now, backend->started.statics,
+                         backend->started.static_count);
+    set_discovery_times(backend);
+    return r;
 }
 
 static void open_timers(struct backend *backend)

@@ -397,9 +397,10 @@ void cluster_tick(struct cluster *cluster, struct instant now)
     }
 }
 
-static void log_state(struct cluster *cluster, struct node *node, const struct node_clock *clock,
-                      struct liveness_state state)
+void cluster_note_state(struct cluster *cluster, struct node *node)
 {
+    struct liveness_state state =
+        liveness_state(&node->liveness, cluster->now, cluster->options.idle_timeout_ns);
     char label[NODE_LABEL_CAP];
     enum node_state before = node->told;
 
@@ -407,10 +408,11 @@ static void log_state(struct cluster *cluster, struct node *node, const struct n
     if (before == state.state)
         return;
     if (state.state == NODE_DOWN)
-        event_log(&cluster->log_states, clock->now, LOG_LEVEL_WARNING, "%s is down: nothing heard for %lld s",
-                  node_label(node, label), (long long)(instant_since_ns(clock->now, state.since) / NS_PER_S));
+        event_log(&cluster->log_states, cluster->now, LOG_LEVEL_WARNING,
+                  "%s is down: nothing heard for %lld s", node_label(node, label),
+                  (long long)(instant_since_ns(cluster->now, state.since) / NS_PER_S));
     else if (state.state == NODE_UP && (before == NODE_DOWN || before == NODE_STOPPED))
-        event_log(&cluster->log_states, clock->now, LOG_LEVEL_INFO, "%s is back", node_label(node, label));
+        event_log(&cluster->log_states, cluster->now, LOG_LEVEL_INFO, "%s is back", node_label(node, label));
     if (state.state == NODE_STOPPED || before == NODE_STOPPED)
         cluster->events.on_changed(cluster->events.userdata);
 }
@@ -431,7 +433,7 @@ void cluster_sweep(struct cluster *cluster, const struct node_clock *clock)
         if (!node)
             continue;
         state = liveness_state(&node->liveness, clock->now, clock->idle_timeout_ns);
-        log_state(cluster, node, clock, state);
+        cluster_note_state(cluster, node);
         if (is_forgotten(node, clock, state)) {
             char label[NODE_LABEL_CAP];
 

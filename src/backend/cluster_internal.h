@@ -41,6 +41,8 @@ void cluster_row_added(struct cluster *cluster, struct node *node);
 void cluster_remove_row(struct cluster *cluster, struct node *node);
 struct node *cluster_next_of_identity(const struct cluster *cluster, const uint8_t *identity,
                                       const struct node *after);
+/* Logs a state that has changed. */
+void cluster_note_state(struct cluster *cluster, struct node *node);
 void cluster_note_left_out(struct cluster *cluster, struct instant now, const uint8_t *identity);
 
 /* ---- cluster_address.c ---- */

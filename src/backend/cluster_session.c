@@ -205,7 +205,9 @@ static void handle_reply(void *userdata, struct client *client, const struct cli
     if (r == PICTURE_TAKEN) {
         if (!node->liveness.answered)
             cluster->events.on_changed(cluster->events.userdata);
+        cluster_note_state(cluster, node);
         liveness_answered(&node->liveness, cluster->now, !reply->late);
+        cluster_note_state(cluster, node);
         if (node_take_names(node))
             cluster->order_is_old = true;
         limit_pictures(cluster, node);

@@ -122,6 +122,7 @@ int paths_choose(const struct config *config, const struct paths_context *contex
 static int make_folder(const char *path, mode_t mode)
 {
     _cleanup_(cleanup_free) char *copy = strdup(path);
+    struct stat info;
 
     if (!copy)
         return -ENOMEM;
@@ -133,6 +134,10 @@ static int make_folder(const char *path, mode_t mode)
         *slash = '\0';
         if (mkdir(copy, mode) < 0 && errno != EEXIST)
             return -errno;
+        if (stat(copy, &info) < 0)
+            return -errno;
+        if (!S_ISDIR(info.st_mode))
+            return -ENOTDIR;
         *slash = at;
         if (!at)
             return 0;

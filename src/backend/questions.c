@@ -40,7 +40,7 @@ struct questions {
     struct questions_times times;
     struct questions_events events;
     struct question *first;
-    struct instant wait_until, first_round;
+    struct questions_discovery discovery;
     struct questions_counters counters;
     struct buffer out; /* of the answer in the making: its memory is used again */
     unsigned depth;    /* of calls into here: an answer may bring the next question */
@@ -91,11 +91,9 @@ void questions_set_times(struct questions *questions, const struct questions_tim
     questions->times = *times;
 }
 
-void questions_set_discovery(struct questions *questions, struct instant wait_until,
-                             struct instant first_round)
+void questions_set_discovery(struct questions *questions, const struct questions_discovery *discovery)
 {
-    questions->wait_until = wait_until;
-    questions->first_round = first_round;
+    questions->discovery = *discovery;
 }
 
 const struct questions_counters *questions_counters(const struct questions *questions)
@@ -242,18 +240,26 @@ static void begin_asking(struct questions *questions, struct question *question,
                 ask_node(questions, question, rows[i], now);
 }
 
-static bool must_discover(const struct questions *questions, const struct question *question,
-                          struct instant now)
+/* Until when the question waits for discovery; a moment that has passed if it does not. */
+static struct instant wait_for_discovery(const struct questions *questions, const struct question *question)
 {
-    return !cluster_count(questions->cluster) && !question->interval_us &&
-           !(question->flags & VIEW_NO_WAIT) && instant_since_ns(questions->wait_until, now) > 0;
+    const struct questions_discovery *discovery = &questions->discovery;
+
+    if (question->interval_us || (question->flags & VIEW_NO_WAIT))
+        return (struct instant){0};
+    if (!cluster_count(questions->cluster))
+        return discovery->wait_until;
+    return discovery->began_empty ? instant_earlier(discovery->first_round, discovery->wait_until)
+                                  : (struct instant){0};
 }
 
 static void begin(struct questions *questions, struct question *question, struct instant now)
 {
-    if (must_discover(questions, question, now)) {
+    struct instant until = wait_for_discovery(questions, question);
+
+    if (instant_since_ns(until, now) > 0) {
         question->phase = PHASE_DISCOVERING;
-        question->until = questions->wait_until;
+        question->until = until;
     } else {
         begin_asking(questions, question, now);
     }
@@ -383,9 +389,8 @@ void questions_rows_changed(struct questions *questions, struct instant now, con
     }
     for (struct question *question = questions->first; question; question = question->next)
         if (question->phase == PHASE_DISCOVERING)
-            question->until = instant_earlier(
-                question->until,
-                instant_since_ns(questions->first_round, now) > 0 ? questions->first_round : now);
+            question->until = instant_earlier(question->until, wait_for_discovery(questions, question));
+    (void)now;
 }
 
 struct instant questions_next(const struct questions *questions)

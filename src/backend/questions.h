@@ -48,12 +48,13 @@ void questions_free(struct questions *questions); /* accepts NULL; nobody gets a
 /* SIGHUP. */
 void questions_set_times(struct questions *questions, const struct questions_times *times);
 
-/*
- * Until when questions wait while no node is known, and when the first round of discovery is over: a first
- * node alone is no answer before that.
- */
-void questions_set_discovery(struct questions *questions, struct instant wait_until,
-                             struct instant first_round);
+/* How discovery goes, for questions that may wait for it. */
+struct questions_discovery {
+    struct instant wait_until;  /* for this long while no node is known at all */
+    bool began_empty;           /* no node was known when it began ... */
+    struct instant first_round; /* ... so that the first node alone is no answer before this */
+};
+void questions_set_discovery(struct questions *questions, const struct questions_discovery *discovery);
 
 /*
  * Asks. on_answer follows, perhaps from within this call. Returns 0, -EINVAL or -E2BIG with *ret_error (the
