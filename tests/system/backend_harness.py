@@ -91,8 +91,8 @@ class Connection:
 
     def __init__(self, path, timeout=5):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(str(path))  # waits where the backlog is full
         self.socket.settimeout(timeout)
-        self.socket.connect(str(path))
         self.input = b''
         self.request_id = 0
 

@@ -316,7 +316,7 @@ def test_equal_questions_are_joined_and_values_kept_for_a_while(tmp_path, group)
 
 
 def test_question_about_some_users(tmp_path, group):
-    mine = device('gpu0', processes=[{'pid': os.getpid(), 'list': 'compute', 'mem': 1 << 30}])
+    mine = device('gpu0', processes=[{'pid': os.getpid(), 'mem': 1 << 30}])
     with server(tmp_path, 'gpu1', group, devices=[mine, device('gpu1')]), Backend(tmp_path, group_port=group) as backend:
         wait_until(lambda: any(d['processes'] for n in backend.query()['nodes'] for d in n['gres']), 10, 'a process')
         uid = os.getuid()
