@@ -66,7 +66,7 @@ int prober_new(const struct prober_options *options, const struct prober_events 
     prober->events = *events;
     prober->frame_id = (uint32_t)random_next(&options->random);
     prober->last_asked = now;
-    prober->start_credit = now;
+    prober->start_credit = instant_add_ns(now, -START_BURST * START_NS);
     r = rate_new(&failure_rate, &prober->failures);
     if (r < 0) {
         prober_free(prober);
