@@ -303,12 +303,12 @@ void cluster_ask(struct cluster *cluster, struct node *node, struct instant now,
     node->asked_at = now;
     node->deadline = deadline;
     node->interval_us = interval_us;
-    if (!node->endpoints)
-        liveness_asked(&node->liveness, now);
     if (node->endpoint && endpoint_is_up(node->endpoint)) {
         client_ask(node->endpoint->client, now, &query);
         return;
     }
+    /* Nothing may be sent for a while: before another connection is tried, or without any address. */
+    liveness_asked(&node->liveness, now);
     for (struct endpoint *endpoint = node->endpoints, *next; endpoint; endpoint = next) {
         next = endpoint->node_next;
         client_ask(endpoint->client, now, &query);

@@ -24,7 +24,11 @@ static void handle_send(void *userdata, struct client *client, const uint8_t *by
 static void handle_open(void *userdata, struct client *client)
 {
     struct cluster *cluster = userdata;
+    struct node *node = node_of(client_owner(client));
 
+    /* Where the connection is refused, nothing is ever sent: this is all the asking there is. */
+    if (node)
+        liveness_asked(&node->liveness, cluster->now);
     cluster->events.on_open(cluster->events.userdata, client_owner(client));
 }
 

@@ -134,6 +134,7 @@ class Backend(Program):
     def __init__(self, cluster, number, host, **config):
         super().__init__(cluster, 'backend%d' % number, host)
         self.socket = cluster.folder / ('backend%d.sock' % number)
+        self.asked = 0
         self.state = cluster.folder / ('backend%d.state' % number)
         self.state.mkdir(exist_ok=True)
         self.sections = cluster.sections(config, services={'state_dir': str(self.state), 'uds_path': str(self.socket)})
@@ -154,8 +155,13 @@ class Backend(Program):
         return subprocess.run([str(CLUSTAT), '--backend-socket', str(self.socket), *words], capture_output=True, text=True,
                               timeout=30, stdin=subprocess.DEVNULL, env=environment(CLUSTAT_CONFIG=self.config, **env))
 
-    def view(self, *words):
-        """What `clustat --json` shows: {host name: [rows]}, with `.asked` and `.answered` (monotonic)."""
+    def view(self):
+        """What the backend knows: its JSON, by a question in text."""
+        with Questions(self) as questions:
+            return questions.ask()
+
+    def shown(self, *words):
+        """The same as `clustat --json` shows it."""
         asked = time.monotonic()
         done = self.clustat('--json', *words)
         assert done.returncode == 0, (done.stdout, done.stderr)
@@ -174,9 +180,41 @@ class Backend(Program):
         return json.loads(self.text('STATUS'))
 
 
+class Questions:
+    """A connection for questions in text, one after another, no faster than a user may ask."""
+    PACE_S = 1 / 45
+
+    def __init__(self, backend):
+        self.backend = backend
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(str(backend.socket))
+        self.answers = self.socket.makefile('rb')
+
+    def ask(self):
+        time.sleep(max(0, self.backend.asked + self.PACE_S - time.monotonic()))
+        self.backend.asked = asked = time.monotonic()
+        self.socket.sendall(b'QUERY\n')
+        line = self.answers.readline()
+        answered = time.monotonic()
+        assert line.startswith(b'{'), line[:500]
+        return View(json.loads(line), asked, answered)
+
+    def close(self):
+        self.answers.close()
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
 class View:
     def __init__(self, document, asked, answered):
         self.document, self.asked, self.answered = document, asked, answered
+        self.took = answered - asked
         self.rows = document['nodes']
 
     def row(self, hostname):
@@ -309,15 +347,25 @@ class Cluster:
         return view
 
 
+def plug_hosts(lab, count):
+    """Hosts of a lab on one switch: 10.3.0.1 and so on."""
+    switch = lab.switch('s')
+    result = []
+    for number in range(1, count + 1):
+        result.append(lab.host())
+        lab.card(result[-1], 'eth0', switch, '10.3.0.%d/24' % number)
+    return result
+
+
 def wait_state(backend, hostname, states, seconds, since=None):
-    """Until the row of a node has one of these states (None: it is gone); returns how long it took."""
+    """Until the row of a node has one of these states (None: it is gone); returns it, and how long it took."""
     since = since or time.monotonic()
     while True:
         view = backend.view()
         found = [row['state'] for row in view.rows if row['hostname'] == hostname] or [None]
         if found[0] in states:
             assert view.answered - since <= seconds * SLOWNESS, '%s after %.3f s' % (found, view.answered - since)
-            return view.answered - since
+            return found[0], view.answered - since
         assert view.answered - since <= seconds * SLOWNESS, '%s is %s, not %s, after %.3f s' % (
             hostname, found, states, view.answered - since)
         time.sleep(0.01)
