@@ -282,6 +282,16 @@ size_t cluster_left_out(struct cluster *cluster, struct instant now)
 
 /* ---- asking ---- */
 
+/* There is no address left to ask it at. (That of a placeholder is still being looked up.) */
+void cluster_note_unreachable(struct cluster *cluster, struct node *node)
+{
+    liveness_asked(&node->liveness, cluster->now);
+    if (node->is_placeholder)
+        return;
+    liveness_late(&node->liveness, cluster->now);
+    node->asked_once = true;
+}
+
 bool cluster_is_asking(const struct node *node)
 {
     return node->endpoint && client_is_asking(node->endpoint->client);
@@ -303,11 +313,13 @@ void cluster_ask(struct cluster *cluster, struct node *node, struct instant now,
     node->asked_at = now;
     node->deadline = deadline;
     node->interval_us = interval_us;
+    if (!node->endpoints)
+        cluster_note_unreachable(cluster, node);
     if (node->endpoint && endpoint_is_up(node->endpoint)) {
         client_ask(node->endpoint->client, now, &query);
         return;
     }
-    /* Nothing may be sent for a while: before another connection is tried, or without any address. */
+    /* Nothing may be sent for a while: before another connection is tried. */
     liveness_asked(&node->liveness, now);
     for (struct endpoint *endpoint = node->endpoints, *next; endpoint; endpoint = next) {
         next = endpoint->node_next;
@@ -448,9 +460,11 @@ void cluster_sweep(struct cluster *cluster, const struct node_clock *clock)
 void cluster_rest(struct cluster *cluster, struct instant now)
 {
     cluster->now = now;
+    cluster->is_resting = true; /* goodbyes are no questions */
     for (size_t i = 0; i < cluster->endpoint_count; i++)
         if (!cluster->endpoints[i]->is_candidate)
             client_close(cluster->endpoints[i]->client, now, GOODBYE_IDLE);
+    cluster->is_resting = false;
 }
 
 void cluster_wake(struct cluster *cluster, struct instant now)

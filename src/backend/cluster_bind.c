@@ -134,6 +134,7 @@ static void use_endpoint(struct cluster *cluster, struct node *node, struct endp
     take_ports(cluster, node, endpoint);
     take_facts(cluster, node, endpoint);
     liveness_heard(&node->liveness, now);
+    node->asked_once = false; /* a new session: it is waited for again */
     close_others(node, now);
     limit_addresses(cluster, node, now);
     if (moved)
@@ -317,7 +318,11 @@ void cluster_bind(struct cluster *cluster, struct endpoint *endpoint, struct ins
         become_node(cluster, present, endpoint, now);
         return;
     }
-    cluster_detach(endpoint); /* the address has moved to another host */
+    cluster_detach(endpoint);
+    if (present && !present->endpoints) { /* the address has moved to another host */
+        cluster_note_unreachable(cluster, present);
+        cluster->events.on_settled(cluster->events.userdata, present);
+    }
     if (!node)
         add_row(cluster, endpoint, now);
     else if (alive)

@@ -28,6 +28,7 @@ struct cluster {
     size_t picture_bytes;
     struct left_out *left_out; /* owned; LEFT_OUT_MAX */
     size_t left_out_count;
+    bool is_resting;          /* within cluster_rest() */
     size_t live_i, live_slot; /* where cluster_live_identity() stopped */
     struct event_limit log_states, log_problems;
     struct instant now; /* of the call from outside that is being handled, for client events */
@@ -41,6 +42,7 @@ void cluster_row_added(struct cluster *cluster, struct node *node);
 void cluster_remove_row(struct cluster *cluster, struct node *node);
 struct node *cluster_next_of_identity(const struct cluster *cluster, const uint8_t *identity,
                                       const struct node *after);
+void cluster_note_unreachable(struct cluster *cluster, struct node *node);
 /* Logs a state that has changed. */
 void cluster_note_state(struct cluster *cluster, struct node *node);
 void cluster_note_left_out(struct cluster *cluster, struct instant now, const uint8_t *identity);

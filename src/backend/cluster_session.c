@@ -37,7 +37,7 @@ static void handle_asked(void *userdata, struct client *client)
     struct cluster *cluster = userdata;
     struct node *node = node_of(client_owner(client));
 
-    if (node)
+    if (node && !cluster->is_resting)
         liveness_asked(&node->liveness, cluster->now);
 }
 
@@ -227,8 +227,8 @@ static void handle_late(void *userdata, struct client *client)
     if (!node)
         return;
     liveness_late(&node->liveness, cluster->now);
-    cluster_rivals_silent(cluster, node, cluster->now);
     settle(cluster, node);
+    cluster_rivals_silent(cluster, node, cluster->now);
 }
 
 const struct client_events cluster_client_events = {
