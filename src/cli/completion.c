@@ -51,6 +51,12 @@ static bool is_long(const char *name)
     return name[1] == '-';
 }
 
+/* gpustat has no word that stands alone. */
+static bool has_commands(const char *program)
+{
+    return strcmp(program, "gpustat") != 0;
+}
+
 /* ---- bash ---- */
 
 static void put_bash_name(struct buffer *out, const struct option_spec *spec, const char *name)
@@ -105,6 +111,8 @@ static void put_bash(struct buffer *out, const char *program)
             put_bash_case(out, &option_table[id]);
     buffer_put_string(out, "    esac\n    COMPREPLY=($(compgen -W \"");
     for_each_name(out, put_bash_name);
+    if (has_commands(program))
+        buffer_put_string(out, " " OPTIONS_NODES);
     buffer_printf(out, "\" -- \"$cur\"))\n}\ncomplete -F _%s %s\n", program, program);
 }
 
@@ -153,6 +161,8 @@ static void put_zsh(struct buffer *out, const char *program)
 {
     buffer_printf(out, "#compdef %s\n_%s()\n{\n    _arguments -s", program, program);
     for_each_name(out, put_zsh_name);
+    if (has_commands(program))
+        buffer_put_string(out, " \\\n        '::list:((" OPTIONS_NODES "\\:\"a line per node\"))'");
     buffer_printf(out,
                   "\n}\n"
                   "# Called by the completion system when it lies in $fpath, else read by eval or source.\n"
@@ -211,6 +221,9 @@ static void put_fish_option(struct buffer *out, const struct option_spec *spec, 
 static void put_fish(struct buffer *out, const char *program)
 {
     buffer_printf(out, "# fish completion for %s\ncomplete -c %s -f\n", program, program);
+    if (has_commands(program))
+        buffer_printf(out, "complete -c %s -n __fish_is_first_arg -a %s -d '%s'\n", program, OPTIONS_NODES,
+                      OPTIONS_NODES_HELP);
     for (size_t id = 0; id < OPTION_COUNT; id++)
         put_fish_option(out, &option_table[id], program);
 }
@@ -259,7 +272,10 @@ static void put_tcsh(struct buffer *out, const char *program)
     for_each_name(out, put_tcsh_long);
     buffer_put_string(out, " )@' \\\n    'c@-@(");
     for_each_name(out, put_tcsh_short);
-    buffer_put_string(out, " )@'\n");
+    buffer_put_string(out, " )@'");
+    if (has_commands(program))
+        buffer_put_string(out, " \\\n    'p@1@(" OPTIONS_NODES ")@'");
+    buffer_put_char(out, '\n');
 }
 
 int completion_put(struct buffer *out, const char *shell, const char *program)

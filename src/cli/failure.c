@@ -99,6 +99,16 @@ void failure_report_id(const struct show *show, const struct snapshot *snapshot,
                         gpu_count(snapshot));
 }
 
+void failure_report_cluster_id(const struct show *show, uint32_t index)
+{
+    if (show->options->as_gpustat)
+        report_as_gpustat(show, render_gpustat_error(CODE_INVALID_ARGUMENT));
+    else if (index == UINT32_MAX)
+        output_complain(show->program, "--id %s: no node has such a GPU", show->options->ids);
+    else
+        output_complain(show->program, "--id %s: no node has a GPU %u", show->options->ids, index);
+}
+
 void failure_report_start(const struct show *show, int error)
 {
     char message[256];

@@ -14,6 +14,9 @@ void failure_report_node(const struct show *show, const struct snapshot *snapsho
 /* An index of --id that no GPU has. */
 void failure_report_id(const struct show *show, const struct snapshot *snapshot, uint32_t index);
 
+/* An index of --id that no GPU of any node has. */
+void failure_report_cluster_id(const struct show *show, uint32_t index);
+
 /* sampler_start() failed. */
 void failure_report_start(const struct show *show, int error);
 

@@ -63,6 +63,13 @@ static void put_group(struct buffer *out, const char *title, bool own)
             put_option(out, &option_table[id]);
 }
 
+static void put_command(struct buffer *out)
+{
+    buffer_put_string(out, "\ncommand of clustat:\n  " OPTIONS_NODES);
+    buffer_put_repeated(out, ' ', HELP_COLUMN - 2 - strlen(OPTIONS_NODES));
+    put_wrapped(out, OPTIONS_NODES_HELP);
+}
+
 void help_put_usage(struct buffer *out, const char *program)
 {
     buffer_printf(out, "usage: %s [-acfupF] [-e [CODEC]] [-P [POWER]] [-i [SECONDS]] [--json] [option ...]\n",
@@ -72,10 +79,14 @@ void help_put_usage(struct buffer *out, const char *program)
 
 void help_put(struct buffer *out, const char *program)
 {
-    buffer_printf(out, "usage: %s [option ...]\n\n", program);
+    bool is_clustat = strcmp(program, "gpustat") != 0;
+
+    buffer_printf(out, "usage: %s [option ...]%s\n\n", program, is_clustat ? " [" OPTIONS_NODES "]" : "");
     buffer_put_string(out, "Shows the GPUs: temperature, load, memory and who uses them.\n");
     put_group(out, "options (as in gpustat)", false);
     put_group(out, "options of clustat", true);
+    if (is_clustat)
+        put_command(out);
     buffer_put_string(out, "\nLong options may be shortened, short ones bundled (-cup). "
                            "Exit status: 0 shown,\n1 the GPUs could not be asked, 2 wrong usage. "
                            "The manual, clustat(1), tells the rest.\n");

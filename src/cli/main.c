@@ -1,6 +1,7 @@
 /*
  * clustat, also called as gpustat: shows the GPUs. Wiring only: options, mode, sampler, picture, exit status.
  */
+#include "cli/cluster_run.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/local_run.h"
@@ -13,13 +14,41 @@
 
 #include <signal.h>
 
+/* Everything that showing the devices depends on. */
+struct context {
+    struct show *show;
+    const struct color_environment *environment;
+    struct sampler_options sampling;
+};
+
+/* A machine with GPUs whose backend knows nobody: its own rows, and a line that says so. */
+static int show_local_instead(void *context_pointer)
+{
+    static const char why[] = "clustat-backend knows no node; this machine's own GPUs are shown";
+    struct context *context = context_pointer;
+    struct show *show = context->show;
+    int status;
+
+    if (show->options->interval_ns)
+        show->wrong = text_from_string(why);
+    status = local_run(show, context->environment, &context->sampling, true);
+    show->wrong = TEXT_ABSENT;
+    if (status == EXIT_SHOWN && !show->options->interval_ns)
+        output_complain(show->program, "%s", why);
+    return status;
+}
+
 static int show_devices(const struct options *options, const char *program)
 {
     _cleanup_(config_deinit) struct config config = {0};
     _cleanup_(show_deinit) struct show show = {0};
-    struct sampler_options sampling;
+    struct socket_places sockets;
     struct color_environment environment;
     struct mode_environment places;
+    struct context context = {&show, &environment, {0}};
+    struct cluster_instead instead = {show_local_instead, &context};
+    enum mode mode;
+    int status;
 
     if (options->json && options->interval_ns) {
         if (options->as_gpustat)
@@ -31,16 +60,18 @@ static int show_devices(const struct options *options, const char *program)
     }
     color_environment_read(&environment);
     mode_environment_read(&places);
-    if (mode_choose(options, &places) == MODE_BACKEND) {
-        output_complain(program, "clustat-backend is not running: systemctl status clustat-client; "
-                                 "--local shows this machine");
-        return EXIT_FAILED;
-    }
     if (settings_load(program, &places, &config) < 0 ||
         show_init(&show, options, &environment, config.services.latency_display) < 0)
         return output_out_of_memory(program);
-    sampling = settings_sampling(&config, &places);
-    return local_run(&show, &environment, &sampling, false);
+    context.sampling = settings_sampling(&config, &places);
+    mode_socket_places(options, &places, config.services.uds_path, &sockets);
+    mode = mode_choose(options, &places);
+    if (mode != MODE_BACKEND) {
+        status = local_run(&show, &environment, &context.sampling, mode == MODE_LOCAL_FIRST);
+        if (status != LOCAL_RUN_NO_DRIVER)
+            return status;
+    }
+    return cluster_run(&show, &environment, &config, &sockets, &instead);
 }
 
 static int run(const char *program, const struct options *options)

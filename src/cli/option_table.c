@@ -70,7 +70,8 @@ const struct option_spec option_table[OPTION_COUNT] = {
         "show only GPUs with a process of these users, and only those processes"},
     [OPTION_NODE] = {
         OPTION_NODE, {NULL}, {"-n", "--node", "--nodes"}, ARITY_REQUIRED, VALUE_HOST, "FILTER", {NULL},
-        "show only these nodes: names, * globs, !name excludes, separated by commas"},
+        "show only these nodes: names, host lists, * globs, addresses, networks, connection ids, !name excludes; "
+        "separated by commas"},
     [OPTION_LOCAL] = {
         OPTION_LOCAL, {NULL}, {"--local"}, ARITY_FLAG, VALUE_NONE, NULL, {NULL},
         "ask this machine's driver, no service"},
@@ -87,6 +88,9 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_BACKEND_SOCKET] = {
         OPTION_BACKEND_SOCKET, {NULL}, {"--backend-socket"}, ARITY_REQUIRED, VALUE_FILE, "PATH", {NULL},
         "socket of the clustat-backend to ask"},
+    [OPTION_FORGET] = {
+        OPTION_FORGET, {NULL}, {"--forget"}, ARITY_REQUIRED, VALUE_HOST, "FILTER", {NULL},
+        "forget these nodes, which do not answer any more, and exit (root, clustat)"},
 };
 /* clang-format on */
 

@@ -39,6 +39,7 @@ enum option_id {
     OPTION_NO_LATENCY,
     OPTION_LATENCY_DISPLAY,
     OPTION_BACKEND_SOCKET,
+    OPTION_FORGET,
     OPTION_COUNT
 };
 
@@ -71,6 +72,10 @@ struct option_spec {
     const char *choices[OPTION_CHOICES_MAX]; /* what is allowed, in the order of gpustat's message */
     const char *help;                        /* one line, no full stop */
 };
+
+/* The word that stands alone: a line per node (clustat only). */
+#define OPTIONS_NODES      "nodes"
+#define OPTIONS_NODES_HELP "show a line per node: state, last seen, address, version, delay, fault"
 
 /* The table, OPTION_COUNT rows, row i having the id i. */
 extern const struct option_spec option_table[OPTION_COUNT];

@@ -180,6 +180,9 @@ static int take_value(struct parser *parser, const struct option_spec *spec, con
     case OPTION_BACKEND_SOCKET:
         options->socket = value;
         return 0;
+    case OPTION_FORGET:
+        options->forget = value;
+        return 0;
     default:
         return 0;
     }
@@ -308,6 +311,15 @@ static void add_stray(struct parser *parser, const char *text)
     utf8_put_visible(&parser->stray, text_from_string(text));
 }
 
+/* The one word that means something. gpustat has none. */
+static bool take_command(struct parser *parser, const char *text)
+{
+    if (parser->options->as_gpustat || parser->options->list_nodes || strcmp(text, OPTIONS_NODES) != 0)
+        return false;
+    parser->options->list_nodes = true;
+    return true;
+}
+
 static int take_all(struct parser *parser)
 {
     size_t at = 0;
@@ -320,8 +332,10 @@ static int take_all(struct parser *parser)
             r = take_option(parser, &at);
             if (r != 0)
                 return r;
-        } else {
+        } else if (!take_command(parser, parser->texts[at])) {
             add_stray(parser, parser->texts[at++]);
+        } else {
+            at++;
         }
     }
     if (parser->done || !parser->stray.len)

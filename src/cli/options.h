@@ -41,6 +41,7 @@ struct options {
     enum render_power show_power;
     bool no_header, no_processes;
     bool json, debug, local;
+    bool list_nodes; /* the word `nodes`: a line per node instead of the table */
     enum latency_wish latency;
     int gpuname_width;      /* -1: not given; larger numbers are cut to GPUNAME_WIDTH_MAX */
     int64_t interval_ns;    /* 0: show once */
@@ -48,6 +49,7 @@ struct options {
     const char *users;      /* -user as given, NULL: all */
     const char *nodes;      /* -n as given, NULL: all */
     const char *socket;     /* --backend-socket, NULL: the usual places */
+    const char *forget;     /* the nodes that --forget names, NULL: none */
     const char *completion; /* the shell of --print-completion */
 };
 

@@ -17,23 +17,40 @@ static int report_list(const char *program, const char *option, int error)
     return EXIT_FAILED;
 }
 
-int wanted_nodes(const struct show *show, struct node_filter **ret_filter)
+static int check_filter(const struct show *show, const char *option, const char *expression,
+                        struct node_filter **ret_filter)
 {
     _cleanup_(buffer_deinit) struct buffer message = BUFFER_EMPTY;
     struct host_list_error error;
     int r;
 
-    *ret_filter = NULL;
-    if (!show->options->nodes)
-        return EXIT_SHOWN;
-    r = node_filter_new(text_from_string(show->options->nodes), ret_filter, &error);
+    r = node_filter_new(text_from_string(expression), ret_filter, &error);
     if (r == 0)
         return EXIT_SHOWN;
     if (r == -ENOMEM)
         return output_out_of_memory(show->program);
-    buffer_printf(&message, "argument -n/--node/--nodes: %s (at character %zu)", error.message,
-                  error.offset + 1);
+    buffer_printf(&message, "argument %s: %s (at character %zu)", option, error.message, error.offset + 1);
     return help_report_usage(show->program, buffer_text(&message));
+}
+
+int wanted_nodes(const struct show *show, struct node_filter **ret_filter)
+{
+    *ret_filter = NULL;
+    if (!show->options->nodes)
+        return EXIT_SHOWN;
+    return check_filter(show, "-n/--node/--nodes", show->options->nodes, ret_filter);
+}
+
+int wanted_forgotten(const struct show *show)
+{
+    struct node_filter *filter = NULL;
+    int status;
+
+    if (!show->options->forget)
+        return EXIT_SHOWN;
+    status = check_filter(show, "--forget", show->options->forget, &filter);
+    node_filter_free(filter);
+    return status;
 }
 
 int wanted_ids(struct show *show)
@@ -41,7 +58,7 @@ int wanted_ids(struct show *show)
     _cleanup_(buffer_deinit) struct buffer error = BUFFER_EMPTY;
     int r;
 
-    if (!show->options->ids)
+    if (!show->options->ids || show->ids.count)
         return EXIT_SHOWN;
     r = selection_parse_ids(show->options->ids, &show->ids, &error);
     if (r == 0)

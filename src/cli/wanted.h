@@ -1,6 +1,6 @@
 /*
- * What the command line wants to see: -n, --id and -user, taken apart, with a complaint about what is wrong
- * in them. Each function returns an exit status; EXIT_SHOWN if all is well or the option was not given.
+ * What the command line wants: -n, --forget, --id and -user, taken apart, with a complaint about what is
+ * wrong in them. Each function returns an exit status; EXIT_SHOWN if all is well or the option was not given.
  */
 #ifndef CLI_WANTED_H
 #define CLI_WANTED_H
@@ -10,6 +10,9 @@
 
 /* -n. *ret_filter is to be freed; NULL: all nodes. */
 int wanted_nodes(const struct show *show, struct node_filter **ret_filter);
+
+/* --forget. */
+int wanted_forgotten(const struct show *show);
 
 /* --id, into show->ids. */
 int wanted_ids(struct show *show);

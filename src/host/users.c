@@ -287,3 +287,14 @@ int users_uid_of(struct users *users, struct text name, struct instant deadline,
         *ret_uid = uid;
     return result == -ENOENT ? USERS_UNKNOWN : result;
 }
+
+uid_t users_service_uid(void)
+{
+    _cleanup_(cleanup_fclose) FILE *file = fopen("/etc/passwd", "re");
+    struct passwd *entry;
+
+    while (file && (entry = fgetpwent(file)))
+        if (strcmp(entry->pw_name, USERS_SERVICE_USER) == 0)
+            return entry->pw_uid;
+    return (uid_t)-1;
+}

@@ -16,6 +16,7 @@
 #include "core/text.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define USER_NAME_MAX     255  /* bytes without the NUL; longer names count as unknown */
 #define USERS_MAX_CACHED  4096 /* beyond it the cache starts anew */
@@ -50,6 +51,13 @@ bool users_wait(struct users *users, struct instant deadline);
  * until the next users_want(), users_wait(), users_uid_of() or users_free().
  */
 const char *users_name(const struct users *users, uint32_t uid);
+
+/*
+ * The uid of the user that the services run as, from /etc/passwd alone (a name service that hangs must keep
+ * nobody waiting); (uid_t)-1 if there is none.
+ */
+#define USERS_SERVICE_USER "clustat"
+uid_t users_service_uid(void);
 
 enum users_outcome {
     USERS_FOUND = 0,

@@ -153,7 +153,8 @@ static void put_flag(struct json_writer *json, const char *key, const struct sna
 static void put_node_details(struct json_writer *json, const struct view_node *node)
 {
     static const struct snapshot nothing = {.host_age_us = AGE_NEVER};
-    const struct snapshot *known = node->snapshot, *snapshot = known ? known : &nothing;
+    const struct snapshot *known = shown_node_was_read(node) ? node->snapshot : NULL;
+    const struct snapshot *snapshot = known ? known : &nothing;
     bool has_code = snapshot->fault_code != 0;
 
     json_key(json, "state");
@@ -189,7 +190,7 @@ static void put_node_details(struct json_writer *json, const struct view_node *n
 static void put_node(struct clustat_json *state, const struct view_node *node)
 {
     struct json_writer *json = &state->json;
-    const struct snapshot *snapshot = node->snapshot;
+    const struct snapshot *snapshot = shown_node_was_read(node) ? node->snapshot : NULL;
 
     json_begin_object(json);
     clustat_json_put_text(json, "connection_id", node->connection_id);

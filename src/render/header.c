@@ -159,7 +159,7 @@ size_t table_put_header(struct table *table, const struct view_node *node)
     size_t start = table->out->len;
 
     put_host(table, node);
-    if (node->snapshot) {
+    if (shown_node_was_read(node)) {
         buffer_put_string(table->out, "  ");
         time_put_long(table->out, node->snapshot->taken_unix_us);
         put_driver(table, node->snapshot);

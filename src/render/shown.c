@@ -36,6 +36,11 @@ const struct device *device_choice_next(struct device_choice *choice)
     return NULL;
 }
 
+bool shown_node_was_read(const struct view_node *node)
+{
+    return node->snapshot && node->snapshot->taken_unix_us;
+}
+
 bool shown_node_values(const struct view_node *node)
 {
     return node->snapshot && (node->state == NODE_UP || node->state == NODE_STALE);

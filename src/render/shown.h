@@ -34,6 +34,9 @@ struct device_choice device_choice_new(const struct snapshot *snapshot, const st
 /* The next device, or NULL. */
 const struct device *device_choice_next(struct device_choice *choice);
 
+/* False for a snapshot that only names the node: nothing was ever read of it. */
+bool shown_node_was_read(const struct view_node *node);
+
 /* True if the node's last values may be shown as its present ones: it answers, if late (with a mark). */
 bool shown_node_values(const struct view_node *node);
 

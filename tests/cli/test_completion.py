@@ -43,6 +43,7 @@ def test_bash(script):
     assert 'root' in bash_words(path, 'clustat', '-user', 'roo')
     assert bash_words(path, 'clustat', '--id', '') == []
     assert sorted(bash_words(path, 'clustat', '-')) == sorted(option_names())
+    assert bash_words(path, 'clustat', 'no') == ['nodes']
 
 
 def test_bash_under_the_name_gpustat(script):
@@ -74,6 +75,7 @@ def test_zsh(script, tmp_path):
     assert 'root' in offered('clustat --user roo')
     assert re.search(r'-F\b', offered('clustat -cu'))
     assert 'false' in offered('clustat --latency-display ')
+    assert 'a line per node' in offered('clustat no')
     shell.close(force=True)
 
 
@@ -93,6 +95,7 @@ def test_fish(script, tmp_path):
     assert sorted(offered('clustat -e ')) == ['dec', 'enc', 'enc,dec']
     assert 'root' in offered('clustat --user roo')
     assert set(w for w in option_names() if w.startswith('--')) <= set(offered('clustat --'))
+    assert offered('clustat nod') == ['nodes']
 
 
 @needs('tcsh')

@@ -31,7 +31,11 @@ def test_man_page_is_clean():
     if not shutil.which('mandoc'):
         pytest.skip('mandoc is not installed')
     run = subprocess.run(['mandoc', '-T', 'lint', MAN], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert run.stdout == ''
+    ours = {page.name for page in MAN.parent.iterdir()}  # these are not installed, but they are here
+    absent = re.compile(r'.* referenced manual not found: Xr (\S+) (\d)')
+    complaints = [line for line in run.stdout.split('\n')
+                  if not (absent.match(line) and '%s.%s' % absent.match(line).groups() in ours)]
+    assert complaints == ['']
 
 
 def test_readme_holds_the_help():
