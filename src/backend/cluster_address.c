@@ -243,7 +243,7 @@ enum cluster_candidate cluster_try_candidate(struct cluster *cluster, struct ins
     endpoint->is_candidate = true;
     endpoint->candidate = number;
     remember_ports(endpoint, announce);
-    client_start(endpoint->client, now);
+    client_start_tentative(endpoint->client, now);
     return CLUSTER_CANDIDATE_TRIED;
 }
 

@@ -102,6 +102,7 @@ struct client {
 };
 
 /* client_set.c */
+struct client *client_find(struct client_set *set, const struct peer *peer);
 void client_enter(struct client_set *set);
 void client_leave(struct client_set *set, struct instant now);
 void client_change(struct client *client, enum client_state state, enum client_why why);

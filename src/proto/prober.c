@@ -1,7 +1,6 @@
-/* The backend's side of discovery. */
-#include "proto/discovery_common.h"
+/* The backend's side of discovery: probes, and time. What announces cause is in prober_candidates.c. */
+#include "proto/prober_internal.h"
 
-#include "proto/rate.h"
 #include "proto/timers.h"
 
 #include <errno.h>
@@ -13,38 +12,10 @@ static const int64_t first_after_ns[] = {0, 250 * NS_PER_MS, 250 * NS_PER_MS, 50
 
 #define NOBODY_KNOWN_NS NS_PER_S       /* while somebody asks and no node is known */
 #define NEWS_NS         (2 * NS_PER_S) /* while new servers come up: where there is one, there are more */
-#define START_NS        (NS_PER_S / PROBER_PER_SECOND)
-#define START_BURST     32                /* handshakes that may begin at once */
-#define MAY_GO_NS       (200 * NS_PER_MS) /* a candidate that has had so long may make room for another */
-#define BITS_PER_NODE   10u               /* of the digest, where there is room: one in 100 is mistaken */
+#define BITS_PER_NODE   10u            /* of the digest, where there is room: one in 100 is mistaken */
 
 /* Handshakes that failed, per source: more than these, and its announces are not looked at. */
 static const struct rate_options failure_rate = {0.2, 8, 0, 0, 1024};
-
-struct candidate {
-    bool used, begun;
-    struct peer from;
-    struct message_announce announce;
-    char hostname[MESSAGE_TEXT_MAX];
-    struct instant since; /* it waits, or its handshake goes on */
-    uint64_t order;
-};
-
-struct prober {
-    struct prober_options options;
-    struct prober_events events;
-    uint32_t frame_id;
-    struct instant next, last_probe, last_asked;
-    unsigned sent; /* of the first probes */
-    bool missed;   /* since the last probe: announces that found no place */
-    size_t live;   /* sessions at the last probe */
-    struct candidate candidates[PROBER_CANDIDATES];
-    size_t used, waiting;
-    uint64_t orders;
-    struct instant start_credit; /* the next handshake may begin now if this is not later */
-    struct rate *failures;       /* owned */
-    struct prober_counters counters;
-};
 
 void prober_free(struct prober *prober)
 {
@@ -66,7 +37,7 @@ int prober_new(const struct prober_options *options, const struct prober_events 
     prober->events = *events;
     prober->frame_id = (uint32_t)random_next(&options->random);
     prober->last_asked = now;
-    prober->start_credit = instant_add_ns(now, -START_BURST * START_NS);
+    prober->start_credit = instant_add_ns(now, -PROBER_START_BURST * PROBER_START_NS);
     r = rate_new(&failure_rate, &prober->failures);
     if (r < 0) {
         prober_free(prober);
@@ -199,160 +170,7 @@ static void probe_now(struct prober *prober, struct instant now)
     prober->next = instant_add_ns(now, pause_ns);
 }
 
-/* ---- candidates ---- */
-
-static void forget(struct prober *prober, struct candidate *candidate)
-{
-    prober->used--;
-    prober->waiting -= !candidate->begun;
-    candidate->used = false;
-}
-
-static void give_up(struct prober *prober, struct instant now, struct candidate *candidate)
-{
-    prober->counters.given_up++;
-    rate_take(prober->failures, now, candidate->from.source);
-    forget(prober, candidate);
-    prober->events.on_give_up(prober->events.userdata, (unsigned)(candidate - prober->candidates));
-}
-
-void prober_done(struct prober *prober, struct instant now, unsigned number)
-{
-    (void)now;
-    if (number < PROBER_CANDIDATES && prober->candidates[number].used && prober->candidates[number].begun)
-        forget(prober, &prober->candidates[number]);
-}
-
-size_t prober_candidates(const struct prober *prober)
-{
-    return prober->used;
-}
-
-/* The candidate that came first, of those that wait (or of those whose handshake goes on). */
-static struct candidate *oldest(struct prober *prober, bool begun)
-{
-    struct candidate *first = NULL;
-
-    for (size_t i = 0; i < PROBER_CANDIDATES; i++) {
-        struct candidate *candidate = &prober->candidates[i];
-
-        if (candidate->used && candidate->begun == begun && (!first || candidate->order < first->order))
-            first = candidate;
-    }
-    return first;
-}
-
-static bool may_start(const struct prober *prober, struct instant now)
-{
-    return prober->waiting && prober->start_credit.ns <= now.ns;
-}
-
-static void start(struct prober *prober, struct instant now, struct candidate *candidate)
-{
-    struct prober_candidate told = {
-        .number = (unsigned)(candidate - prober->candidates),
-        .from = &candidate->from,
-        .announce = &candidate->announce,
-    };
-    struct instant earliest = instant_add_ns(now, -START_BURST * START_NS);
-
-    if (prober->start_credit.ns < earliest.ns)
-        prober->start_credit = earliest;
-    prober->start_credit = instant_add_ns(prober->start_credit, START_NS);
-    candidate->begun = true;
-    candidate->since = now;
-    prober->waiting--;
-    prober->counters.candidates++;
-    prober->events.on_candidate(prober->events.userdata, &told);
-}
-
-static void start_some(struct prober *prober, struct instant now)
-{
-    while (may_start(prober, now)) {
-        struct candidate *candidate = oldest(prober, false);
-
-        if (prober->events.on_is_live(prober->events.userdata, &candidate->announce.node))
-            forget(prober, candidate);
-        else
-            start(prober, now, candidate);
-    }
-}
-
-/* A free place; where there is none, that of a handshake that has had its chance. */
-static struct candidate *make_place(struct prober *prober, struct instant now)
-{
-    struct candidate *candidate = prober->candidates;
-
-    if (prober->used == PROBER_CANDIDATES) {
-        candidate = oldest(prober, true);
-        if (!candidate || instant_since_ns(now, candidate->since) < MAY_GO_NS)
-            return NULL;
-        give_up(prober, now, candidate);
-        return candidate;
-    }
-    while (candidate->used)
-        candidate++;
-    return candidate;
-}
-
-static bool same_announcer(const struct candidate *candidate, const struct peer *from,
-                           const struct message_announce *announce)
-{
-    return peer_equal(&candidate->from, from) && candidate->announce.udp_port == announce->udp_port &&
-           candidate->announce.tcp_port == announce->tcp_port &&
-           memcmp(candidate->announce.node.identity, announce->node.identity, IDENTITY_SIZE) == 0 &&
-           candidate->announce.node.instance == announce->node.instance;
-}
-
-static void fill(struct prober *prober, struct candidate *candidate, struct instant now,
-                 const struct peer *from, const struct message_announce *announce)
-{
-    *candidate = (struct candidate){
-        .used = true,
-        .from = *from,
-        .announce = *announce,
-        .since = now,
-        .order = prober->orders++,
-    };
-    if (text_is_present(announce->hostname)) {
-        memcpy(candidate->hostname, announce->hostname.bytes, announce->hostname.len);
-        candidate->announce.hostname.bytes = candidate->hostname;
-    }
-    prober->used++;
-    prober->waiting++;
-}
-
-static enum discovery_input on_announce(struct prober *prober, struct instant now, const struct peer *from,
-                                        const struct discovery_message *in)
-{
-    struct message_announce announce;
-    struct candidate *candidate;
-    unsigned of_source = 0;
-
-    if (message_get_announce(in->body, &announce) < 0 || (!announce.udp_port && !announce.tcp_port))
-        return DISCOVERY_INPUT_BAD_MESSAGE;
-    if (announce.flags & ANNOUNCE_STOPPING ||
-        prober->events.on_is_live(prober->events.userdata, &announce.node))
-        return DISCOVERY_INPUT_KNOWN;
-    for (size_t i = 0; i < PROBER_CANDIDATES; i++) {
-        candidate = &prober->candidates[i];
-        if (!candidate->used)
-            continue;
-        if (same_announcer(candidate, from, &announce))
-            return DISCOVERY_INPUT_KNOWN;
-        of_source += candidate->from.source == from->source;
-    }
-    if (!rate_has(prober->failures, now, from->source))
-        return DISCOVERY_INPUT_RATE;
-    candidate = of_source < PROBER_PER_SOURCE ? make_place(prober, now) : NULL;
-    if (!candidate) {
-        prober->missed = true;
-        return DISCOVERY_INPUT_FULL;
-    }
-    fill(prober, candidate, now, from, &announce);
-    start_some(prober, now);
-    return DISCOVERY_INPUT_TAKEN;
-}
+/* ---- what comes in ---- */
 
 static enum discovery_input take(struct prober *prober, struct instant now, const struct peer *from,
                                  const uint8_t *bytes, size_t len)
@@ -362,7 +180,8 @@ static enum discovery_input take(struct prober *prober, struct instant now, cons
 
     if (input != DISCOVERY_INPUT_TAKEN)
         return input;
-    return in.type == FRAME_ANNOUNCE ? on_announce(prober, now, from, &in) : DISCOVERY_INPUT_OTHER_SIDE;
+    return in.type == FRAME_ANNOUNCE ? prober_on_announce(prober, now, from, &in)
+                                     : DISCOVERY_INPUT_OTHER_SIDE;
 }
 
 enum discovery_input prober_datagram(struct prober *prober, struct instant now, const struct peer *from,
@@ -395,9 +214,9 @@ void prober_tick(struct prober *prober, struct instant now)
 
         if (candidate->used && candidate->begun &&
             instant_since_ns(now, candidate->since) >= PROBER_CANDIDATE_NS)
-            give_up(prober, now, candidate);
+            prober_give_up(prober, now, candidate);
     }
-    start_some(prober, now);
+    prober_start_some(prober, now);
     if (prober->missed && prober->sent >= FIRST_PROBES)
         prober->next = instant_earlier(prober->next, instant_add_ns(prober->last_probe, NEWS_NS));
     if (prober->next.ns <= now.ns)
