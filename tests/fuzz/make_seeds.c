@@ -209,6 +209,17 @@ static void put_key_files(void)
         put_seed("key_file", i, files[i], strlen(files[i]));
 }
 
+static void put_host_lists(void)
+{
+    static const char *const lists[] = {
+        "node1",        "gpu[01-08,12]", "node[1-10].lan,!node3*", "r[1-2]n[1-2]", "10.0.0.0/8,fd00::/16",
+        "conn-0123456", "!gpu01",        "x[0-4294967295]",        "a,b[1",        "[098-101]x[1][2][3]",
+    };
+
+    for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        put_seed("host_list", i, lists[i], strlen(lists[i]));
+}
+
 int main(int argc, char *argv[])
 {
     if (argc != 2) {
@@ -224,5 +235,6 @@ int main(int argc, char *argv[])
     put_process_facts();
     put_sealed();
     put_key_files();
+    put_host_lists();
     return 0;
 }
