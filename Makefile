@@ -15,8 +15,14 @@ deps:
 demo: deps all
 	@tools/demo $(BUILD)
 
+demo-watch: deps all
+	@tools/demo --watch $(BUILD)
+
 test: deps all
 	@tests/run $(BUILD)
+
+e2e-basic e2e-scale e2e-robustness: deps all
+	@tests/run --e2e=$(@:e2e-%=%) $(BUILD)
 
 bench: deps all
 	@bench/run $(BUILD)
@@ -34,4 +40,4 @@ install: all
 clean:
 	@rm -rf $(BUILD) build-*
 
-.PHONY: all deps demo test bench lint format install clean
+.PHONY: all deps demo demo-watch test e2e-basic e2e-scale e2e-robustness bench lint format install clean
