@@ -119,7 +119,7 @@ def test_restart_shows_what_is_down_or_stopped(tmp_path, group):
         killed.kill()
         backend.start()
         nodes = backend.nodes()
-        assert nodes['stopped']['state'] in ('stopped', 'stale') and nodes['killed']['state'] == 'stale'
+        assert nodes['stopped']['state'] in ('stopped', 'warming', 'stale') and nodes['killed']['state'] in ('warming', 'stale')
         nodes = backend.wait_nodes(lambda n: n['killed']['state'] == 'down', 5)
         assert nodes['killed']['since_unix_us'] > (time.time() - 60) * 1e6
         assert nodes['stopped']['state'] in ('stopped', 'down')
