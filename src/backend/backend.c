@@ -11,6 +11,8 @@
 #define STOP_MS  500u /* for what is still to be sent */
 #define SWEEP_NS NS_PER_S
 
+#define DEFERRED_TURNS_MAX 16u /* a flood must not stop the clock: 4,096 datagrams */
+
 static uint64_t next_random(void *userdata)
 {
     uint64_t value;
@@ -195,18 +197,50 @@ static int on_forget(void *userdata, struct instant now, struct text filter,
 
 /* ---- time ---- */
 
-static void on_cluster_timer(void *userdata)
+static void on_hurry(uv_idle_t *handle)
 {
-    struct backend *backend = userdata;
-
-    cluster_tick(backend->cluster, clock_now());
+    (void)handle;
 }
 
-static void on_questions_timer(void *userdata)
+/* Time has come for the cluster or for questions: in on_check(), after the sockets were looked at. */
+static void on_work_timer(void *userdata)
 {
     struct backend *backend = userdata;
 
-    questions_tick(backend->questions, clock_now());
+    uv_idle_start(&backend->hurry, on_hurry);
+}
+
+/* The last turn has read all that it may at once: there is more in the socket. */
+static bool has_more(struct backend *backend)
+{
+    const struct net_udp_counters *counters = transport_counters(backend->transport);
+    uint64_t before = backend->received;
+
+    if (!counters)
+        return false;
+    backend->received = counters->received;
+    return backend->received - before >= NET_UDP_RECEIVE_BUDGET;
+}
+
+/*
+ * Behind the sockets: answers that have come already are read before anybody concludes that they are late, or
+ * asks again.
+ */
+static void on_check(uv_check_t *handle)
+{
+    struct backend *backend = handle->data;
+    struct instant now = clock_now();
+
+    if (has_more(backend) && backend->turns_deferred < DEFERRED_TURNS_MAX) {
+        backend->turns_deferred++;
+        return;
+    }
+    backend->turns_deferred = 0;
+    uv_idle_stop(&backend->hurry);
+    if (instant_since_ns(now, cluster_next(backend->cluster)) >= 0)
+        cluster_tick(backend->cluster, now);
+    if (instant_since_ns(now, questions_next(backend->questions)) >= 0)
+        questions_tick(backend->questions, now);
 }
 
 static void on_sweep(void *userdata)
@@ -247,8 +281,8 @@ static void on_prepare(uv_prepare_t *handle)
     struct backend *backend = handle->data;
 
     cluster_settle(backend->cluster, clock_now());
-    follow(&backend->cluster_timer, cluster_next(backend->cluster));
-    follow(&backend->questions_timer, questions_next(backend->questions));
+    follow(&backend->work_timer,
+           instant_earlier(cluster_next(backend->cluster), questions_next(backend->questions)));
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -427,10 +461,11 @@ static void open_timers(struct backend *backend)
     }
     net_timer_init(&backend->watchdog, loop, on_watchdog, backend);
     net_timer_init(&backend->sweep, loop, on_sweep, backend);
-    net_timer_init(&backend->cluster_timer, loop, on_cluster_timer, backend);
-    net_timer_init(&backend->questions_timer, loop, on_questions_timer, backend);
+    net_timer_init(&backend->work_timer, loop, on_work_timer, backend);
     uv_prepare_init(loop, &backend->prepare);
-    backend->prepare.data = backend;
+    uv_check_init(loop, &backend->check);
+    uv_idle_init(loop, &backend->hurry);
+    backend->prepare.data = backend->check.data = backend;
 }
 
 int backend_open(const struct options *options, struct settings *take_settings, struct backend *ret_backend)
@@ -476,6 +511,7 @@ static void announce_ready(struct backend *backend)
 void backend_run(struct backend *backend)
 {
     uv_prepare_start(&backend->prepare, on_prepare);
+    uv_check_start(&backend->check, on_check);
     net_timer_set(&backend->sweep, instant_add_ns(clock_now(), SWEEP_NS));
     announce_ready(backend);
     while (!backend->is_stopping)
@@ -508,9 +544,10 @@ bool backend_close(struct backend *backend)
     transport_close(backend->transport);
     net_timer_deinit(&backend->watchdog);
     net_timer_deinit(&backend->sweep);
-    net_timer_deinit(&backend->cluster_timer);
-    net_timer_deinit(&backend->questions_timer);
+    net_timer_deinit(&backend->work_timer);
     uv_close((uv_handle_t *)&backend->prepare, NULL);
+    uv_close((uv_handle_t *)&backend->check, NULL);
+    uv_close((uv_handle_t *)&backend->hurry, NULL);
     for (size_t i = 0; i < BACKEND_SIGNALS; i++)
         uv_close((uv_handle_t *)&backend->signals[i], NULL);
     closed = net_loop_drain(&backend->loop, STOP_MS) == 0;

@@ -29,9 +29,13 @@ struct backend {
     uv_loop_t loop;
     uv_signal_t signals[BACKEND_SIGNALS];
     uv_prepare_t prepare;
+    uv_check_t check;
+    uv_idle_t hurry;         /* active: the loop must not wait */
+    uint64_t received;       /* datagrams, as of the last turn */
+    unsigned turns_deferred; /* that time has waited for what is in the socket */
     struct net_notify notify;
     struct net_unix_socket socket;
-    struct net_timer watchdog, sweep, cluster_timer, questions_timer;
+    struct net_timer watchdog, sweep, work_timer;
     struct users *users;
     struct api *api;
     struct questions *questions;
