@@ -94,6 +94,9 @@ struct client {
     int64_t round_trip_ns, variation_ns; /* smoothed; 0: not measured yet */
     uint64_t delay_us;                   /* the last one */
     struct instant delay_measured;
+    /* Of the last reply, if its question was asked again before it came; for learn_from_second_reply(). */
+    uint64_t repeated_request_id; /* 0: it was not */
+    int64_t repeated_round_trip_ns;
     /* what is wrong, for client_problem() */
     uint8_t refusal; /* enum refuse_reason; 0: none */
     uint8_t their_version_min, their_version_max;

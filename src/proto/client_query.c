@@ -268,6 +268,34 @@ bool client_is_asking(const struct client *client)
     return client->question.asking;
 }
 
+/*
+ * Which of its sendings a repeated question's reply belongs to shows when there is another reply: to the
+ * first, and the repetition was in vain. Without this a server that is slower than the first time-out would
+ * be asked twice for ever, since only replies to questions that were asked once are measured.
+ */
+static void learn_from_second_reply(struct client *client, struct instant now, uint64_t request_id)
+{
+    if (!client->repeated_request_id || client->repeated_request_id != request_id)
+        return;
+    client->repeated_request_id = 0;
+    client_measured(client, now, client->repeated_round_trip_ns);
+}
+
+static void note_round_trip(struct client *client, struct instant now)
+{
+    const struct client_question *question = &client->question;
+
+    client->repeated_request_id = 0;
+    if (question->resent)
+        return;
+    if (question->sends == 1) {
+        client_measured(client, now, instant_since_ns(now, question->last_sent));
+        return;
+    }
+    client->repeated_request_id = question->request_id;
+    client->repeated_round_trip_ns = instant_since_ns(now, question->first_sent);
+}
+
 enum client_input client_on_reply(struct client *client, struct instant now, uint64_t request_id,
                                   struct reader body, unsigned chunks)
 {
@@ -277,11 +305,13 @@ enum client_input client_on_reply(struct client *client, struct instant now, uin
 
     if (message_get_reply(body, &reply.message) < 0)
         return CLIENT_INPUT_BAD_MESSAGE;
-    if (client->state != CLIENT_UP || reply.message.token != client->session.token || !question->asking ||
-        !question->sent || question->request_id != request_id)
+    if (client->state != CLIENT_UP || reply.message.token != client->session.token)
         return CLIENT_INPUT_UNEXPECTED;
-    if (question->sends == 1 && !question->resent)
-        client_measured(client, now, instant_since_ns(now, question->last_sent));
+    if (!question->asking || !question->sent || question->request_id != request_id) {
+        learn_from_second_reply(client, now, request_id);
+        return CLIENT_INPUT_UNEXPECTED;
+    }
+    note_round_trip(client, now);
     window_came(&set->window, now, &question->waiter);
     reply.asked_at = instant_add_ns(now, -REPLY_KEPT_NS);
     if (question->first_sent.ns > reply.asked_at.ns)
