@@ -24,6 +24,8 @@ enum cluster_trouble {
 #define CLUSTER_NOT_RUNNING_TEXT \
     "clustat-backend is not running: systemctl status clustat-client; --local shows this machine"
 
+#define CLUSTER_LOCAL_INSTEAD_TEXT "clustat-backend knows no node; this machine's own GPUs are shown"
+
 struct cluster {
     const struct socket_places *places;
     uid_t service_uid;

@@ -50,6 +50,7 @@ static void put_footer(const struct cluster_picture *picture, const struct clust
         .known = end->known,
         .matched = end->matched,
         .emptied = (uint32_t)picture->view.emptied,
+        .silent = show->options->no_header && !show->options->list_nodes ? (uint32_t)picture->view.silent : 0,
         .left_out = end->left_out,
         .is_inexact = end->flags & VIEW_INEXACT,
         .is_warming = end->flags & VIEW_WARMING,
@@ -59,6 +60,8 @@ static void put_footer(const struct cluster_picture *picture, const struct clust
 
     if (end->known)
         footer_put(&footer, out);
+    else if (picture->is_local_instead)
+        buffer_put_string(out, CLUSTER_LOCAL_INSTEAD_TEXT);
     else
         buffer_put_string(out, end->flags & VIEW_WARMING
                                    ? "no node is known yet: discovery has only begun"

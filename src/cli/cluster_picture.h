@@ -8,6 +8,7 @@
 struct cluster_picture {
     struct cluster_view view; /* of the answer shown last */
     bool names_waited;        /* a picture has waited for user names */
+    bool is_local_instead;    /* it knows no node, and other rows stand above the notes */
 };
 
 void cluster_picture_deinit(struct cluster_picture *picture);

@@ -89,6 +89,8 @@ static int check_match(const struct cluster_run *run)
 
     if (!filter)
         return EXIT_SHOWN;
+    if (!end->matched && !end->known && run->show->options->interval_ns)
+        return EXIT_SHOWN;
     if (!end->matched) {
         output_complain(program, "no node matches '%s' (%u known; `clustat nodes` lists them)", filter,
                         end->known);
@@ -180,15 +182,22 @@ static int show_once(struct cluster_run *run)
     return output_print(run->show->program, &out);
 }
 
-static int watch(struct cluster_run *run)
+/* local: what is shown while the backend knows no node; NULL: nothing. */
+static int watch(void *run_pointer, const struct watch_source *local)
 {
+    struct cluster_run *run = run_pointer;
     struct message_view_query query = run->query;
     struct cluster_watch context = {
-        .cluster = &run->cluster, .show = run->show, .query = &query, .wait_ns = run->wait_ns};
+        .cluster = &run->cluster,
+        .show = run->show,
+        .query = &query,
+        .wait_ns = run->wait_ns,
+        .local = local,
+    };
     struct watch_source source = cluster_watch_source(&context);
     int status = EXIT_SHOWN;
 
-    if (run->show->options->ids) {
+    if (run->show->options->ids && !local) {
         if (cluster_picture_take(&context.picture, &run->cluster, run->show, clock_now(), false) < 0)
             status = output_out_of_memory(run->show->program);
         else
@@ -202,20 +211,23 @@ static int watch(struct cluster_run *run)
 
 static int show_answer(struct cluster_run *run, const struct cluster_instead *instead)
 {
+    const struct options *options = run->show->options;
+    const struct watch_runner runner = {watch, run};
     int status;
 
     status = fetch_first(run);
     if (status != EXIT_SHOWN)
         return status;
-    if (!answer_end(run)->known && !run->show->options->list_nodes) {
-        status = instead->show(instead->context);
+    /* Whoever watches certain nodes waits for these. */
+    if (!answer_end(run)->known && !options->list_nodes && !(options->nodes && options->interval_ns)) {
+        status = instead->show(instead->context, &runner);
         if (status >= 0)
             return status;
     }
     status = check_match(run);
     if (status != EXIT_SHOWN)
         return status;
-    return run->show->options->interval_ns ? watch(run) : show_once(run);
+    return options->interval_ns ? watch(run, NULL) : show_once(run);
 }
 
 /* ---- forgetting ---- */

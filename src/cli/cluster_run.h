@@ -3,13 +3,16 @@
 #define CLI_CLUSTER_RUN_H
 
 #include "cli/cluster.h"
-#include "cli/show.h"
+#include "cli/watch.h"
 #include "config/config.h"
 
 /* What shows something else where the backend knows no node. */
 struct cluster_instead {
-    /* Returns an exit status, or a negative number if there is nothing else to show either. */
-    int (*show)(void *context);
+    /*
+     * Returns an exit status, or a negative number if there is nothing else to show either. Where it watches,
+     * `runner` does so for it, with both sources.
+     */
+    int (*show)(void *context, const struct watch_runner *runner);
     void *context;
 };
 

@@ -128,7 +128,7 @@ int cluster_view_make(struct cluster_view *view, struct show *show, const struct
 
     view_answer_nodes(answer, &count);
     r = reserve(view, count);
-    view->count = view->emptied = 0;
+    view->count = view->emptied = view->silent = 0;
     view->unowned = view->process_max = 0;
     if (r < 0)
         return r;
@@ -152,6 +152,8 @@ int cluster_view_make(struct cluster_view *view, struct show *show, const struct
             show_want_names(show, node->snapshot, now);
             if (node->snapshot->process_count > view->process_max)
                 view->process_max = node->snapshot->process_count;
+        } else {
+            view->silent++;
         }
         view->count++;
     }

@@ -17,6 +17,7 @@ struct cluster_view {
     struct snapshot *filtered;         /* owned; what -user leaves of each node */
     size_t count, cap;
     size_t emptied;       /* nodes of the answer without a process of those users: not among `nodes` */
+    size_t silent;        /* of `nodes`: have no values, so nothing but a header */
     uint64_t unowned;     /* processes that -user left out because nobody can tell whose they are */
     uint32_t process_max; /* of any node: whether there are names to wait for */
 };

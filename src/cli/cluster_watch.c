@@ -10,17 +10,25 @@
 #define STALE_AFTER_NS (2 * NS_PER_S) /* answers this much older than the interval are marked */
 #define LONG_NS        (3600 * NS_PER_S)
 
+/* What stands in for an empty cluster, if there is such a thing and it is needed; else NULL. */
+static const struct watch_source *local_instead(const struct cluster_watch *watch)
+{
+    return view_answer_end(watch->cluster->answer)->known ? NULL : watch->local;
+}
+
 static size_t fds(void *context, struct pollfd fds[static WATCH_SOURCE_FDS])
 {
     const struct cluster_watch *watch = context;
+    const struct watch_source *local = local_instead(watch);
+    size_t count = local ? local->fds(local->context, fds) : 0;
 
-    fds[0] = (struct pollfd){.fd = watch->cluster->client.fd, .events = POLLIN};
-    return 1;
+    fds[count++] = (struct pollfd){.fd = watch->cluster->client.fd, .events = POLLIN};
+    return count;
 }
 
-static struct instant turn(void *context, struct instant now)
+/* Returns when the answer that is on its way is overdue. */
+static struct instant turn_backend(struct cluster_watch *watch, struct instant now)
 {
-    struct cluster_watch *watch = context;
     struct cluster *cluster = watch->cluster;
 
     /* Also while nothing is asked: that the other end has hung up must be noticed. */
@@ -32,9 +40,17 @@ static struct instant turn(void *context, struct instant now)
                           cluster->is_waiting ? watch->wait_ns : LONG_NS);
 }
 
-static void ask(void *context, struct instant now)
+static struct instant turn(void *context, struct instant now)
 {
     struct cluster_watch *watch = context;
+    struct instant next = turn_backend(watch, now);
+    const struct watch_source *local = local_instead(watch);
+
+    return local ? instant_earlier(next, local->turn(local->context, now)) : next;
+}
+
+static void ask_backend(struct cluster_watch *watch, struct instant now)
+{
     struct cluster *cluster = watch->cluster;
 
     watch->old_count = cluster->answer_count;
@@ -50,11 +66,24 @@ static void ask(void *context, struct instant now)
     cluster_ask(cluster, watch->query, now);
 }
 
+static void ask(void *context, struct instant now)
+{
+    struct cluster_watch *watch = context;
+    const struct watch_source *local = local_instead(watch);
+
+    if (local)
+        local->ask(local->context, now);
+    ask_backend(watch, now);
+}
+
 /* Where nothing will come, there is nothing to wait for either. */
 static bool has_news(void *context)
 {
     const struct cluster_watch *watch = context;
+    const struct watch_source *local = local_instead(watch);
 
+    if (local)
+        return local->has_news(local->context);
     return watch->cluster->answer_count != watch->old_count || !watch->cluster->is_waiting;
 }
 
@@ -95,6 +124,7 @@ static int put(void *context, struct buffer *out, size_t rows, struct instant no
 {
     struct cluster_watch *watch = context;
     const struct cluster *cluster = watch->cluster;
+    const struct watch_source *local = local_instead(watch);
     int64_t late_ns = instant_since_ns(now, cluster->answered);
     int r;
 
@@ -102,7 +132,13 @@ static int put(void *context, struct buffer *out, size_t rows, struct instant no
                              late_ns > watch->show->options->interval_ns + STALE_AFTER_NS);
     if (r < 0)
         return r;
-    cluster_picture_put(&watch->picture, cluster, watch->show, out);
+    watch->picture.is_local_instead = local != NULL;
+    if (local)
+        r = local->put(local->context, out, rows, now);
+    else
+        cluster_picture_put(&watch->picture, cluster, watch->show, out);
+    if (r < 0)
+        return r;
     if (rows)
         put_on_screen(watch, out, rows);
     else

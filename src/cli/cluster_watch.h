@@ -12,7 +12,8 @@ struct cluster_watch {
     struct cluster *cluster; /* has an answer */
     struct show *show;
     const struct message_view_query *query;
-    int64_t wait_ns; /* how long an answer may take */
+    int64_t wait_ns;                  /* how long an answer may take */
+    const struct watch_source *local; /* what is shown while the backend knows no node; NULL: nothing */
     struct cluster_picture picture;
     struct instant retry; /* no new connection before */
     uint64_t old_count;   /* cluster->answer_count when the next answer was asked for */

@@ -47,6 +47,11 @@ void footer_put(const struct footer *footer, struct buffer *out)
         begin(out, start);
         put_emptied(footer, out);
     }
+    if (footer->silent) {
+        begin(out, start);
+        put_count(out, footer->silent);
+        buffer_put_string(out, " without values (--no-header)");
+    }
     if (footer->left_out) {
         begin(out, start);
         put_count(out, footer->left_out);
@@ -108,6 +113,8 @@ void footer_cut_nodes(struct buffer *table, const size_t *ends, size_t count, si
         lines = count_lines(table->bytes + kept, ends[first] - kept);
         first++;
     }
+    if (!count) /* the table is not one of nodes */
+        lines = count_lines(table->bytes + kept, table->len - kept);
     table->len = kept;
     put_missing(table, lines, count - first);
 }

@@ -10,6 +10,7 @@
 struct footer {
     uint32_t known;     /* nodes that the backend knows */
     uint32_t matched;   /* by -n */
+    uint32_t silent;    /* without values, and so without a line where there are no headers */
     uint32_t emptied;   /* without a process of -user */
     uint32_t left_out;  /* beyond connecting.max_connections */
     bool is_inexact;    /* words of -n matched parts of names only */
@@ -22,8 +23,9 @@ struct footer {
 void footer_put(const struct footer *footer, struct buffer *out);
 
 /*
- * Shortens a table to `rows` lines. ends: where in `table` each of `count` nodes ends. If it has more lines,
- * the last one tells what is missing: "... 12 more nodes (terminal height)".
+ * Shortens a table (of nodes; or of something else: count 0) to `rows` lines. ends: where in `table` each of
+ * `count` nodes ends. If it has more lines, the last one tells what is missing: "... 12 more nodes (terminal
+ * height)".
  */
 void footer_cut_nodes(struct buffer *table, const size_t *ends, size_t count, size_t rows);
 

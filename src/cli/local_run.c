@@ -127,16 +127,17 @@ static int show_once(struct local *local, struct show *show)
     return output_print(show->program, &out);
 }
 
-static int watch_local(struct local *local, struct show *show, const struct color_environment *environment)
+static int watch_local(struct local *local, struct show *show, const struct color_environment *environment,
+                       const struct watch_runner *runner)
 {
     struct watch_local context = {.local = local, .show = show};
     struct watch_source source = watch_local_source(&context);
 
-    return watch_run(&source, show, environment);
+    return runner ? runner->run(runner->context, &source) : watch_run(&source, show, environment);
 }
 
 int local_run(struct show *show, const struct color_environment *environment,
-              const struct sampler_options *sampling, bool if_driver)
+              const struct sampler_options *sampling, bool if_driver, const struct watch_runner *runner)
 {
     struct local local;
     int status, r;
@@ -157,8 +158,8 @@ int local_run(struct show *show, const struct color_environment *environment,
     if (status == EXIT_SHOWN)
         status = check_ids(show, &local.snapshot);
     if (status == EXIT_SHOWN)
-        status =
-            show->options->interval_ns ? watch_local(&local, show, environment) : show_once(&local, show);
+        status = show->options->interval_ns ? watch_local(&local, show, environment, runner)
+                                            : show_once(&local, show);
     local_close(&local);
     return status;
 }

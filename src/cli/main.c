@@ -22,19 +22,14 @@ struct context {
 };
 
 /* A machine with GPUs whose backend knows nobody: its own rows, and a line that says so. */
-static int show_local_instead(void *context_pointer)
+static int show_local_instead(void *context_pointer, const struct watch_runner *runner)
 {
-    static const char why[] = "clustat-backend knows no node; this machine's own GPUs are shown";
-    struct context *context = context_pointer;
+    const struct context *context = context_pointer;
     struct show *show = context->show;
-    int status;
+    int status = local_run(show, context->environment, &context->sampling, true, runner);
 
-    if (show->options->interval_ns)
-        show->wrong = text_from_string(why);
-    status = local_run(show, context->environment, &context->sampling, true);
-    show->wrong = TEXT_ABSENT;
     if (status == EXIT_SHOWN && !show->options->interval_ns)
-        output_complain(show->program, "%s", why);
+        output_complain(show->program, "%s", CLUSTER_LOCAL_INSTEAD_TEXT);
     return status;
 }
 
@@ -67,7 +62,7 @@ static int show_devices(const struct options *options, const char *program)
     mode_socket_places(options, &places, config.services.uds_path, &sockets);
     mode = mode_choose(options, &places);
     if (mode != MODE_BACKEND) {
-        status = local_run(&show, &environment, &context.sampling, mode == MODE_LOCAL_FIRST);
+        status = local_run(&show, &environment, &context.sampling, mode == MODE_LOCAL_FIRST, NULL);
         if (status != LOCAL_RUN_NO_DRIVER)
             return status;
     }

@@ -27,6 +27,12 @@ struct watch_source {
     void (*report_end)(void *context);
 };
 
+/* Whoever watches a source that somebody else has opened, and closes when this returns. */
+struct watch_runner {
+    int (*run)(void *context, const struct watch_source *source); /* returns the exit status */
+    void *context;
+};
+
 /*
  * Shows what `source` has every options->interval_ns. On a terminal that can move its cursor: in the
  * alternate screen, which is left on every way out. Elsewhere: the pictures follow one another without any

@@ -266,6 +266,12 @@ def test_the_footer_names_what_is_not_shown(backend):
     assert piped.stderr == 'clustat: 5 nodes are left out: connecting.max_connections is reached\n'
 
 
+def test_without_headers_the_footer_counts_silent_nodes(backend):
+    stand_in = backend([Node('a'), Node('b', state='down', taken=0)])
+    out, _, _ = on_terminal(['--no-header'], env_for(stand_in))
+    assert plain(out).split('\n')[-2] == 'not shown: 1 node without values (--no-header)'
+
+
 def test_no_footer_where_all_is_shown(backend):
     out, err, _ = on_terminal([], env_for(backend([Node('a')])))
     assert plain(out).split('\n')[-2].startswith('[0]') and err == ''

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cli_program import CLUSTAT, DEADLINE_S, environment
+from cli_program import CLUSTAT, DEADLINE_S, LIBRARY, environment, scenario
 from pty_terminal import ENTER, Terminal, restored
 from stand_in import NO_WAIT, Node, StandIn, error, gpu, silence
 
@@ -250,6 +250,32 @@ def test_nodes_appear_and_go(backend, terminal):
     while 'gpu1' in '\n'.join(screen(t)) or len(screen(t)) != 2:
         assert time.monotonic() < end
         t.read(0.1)
+    leave(t)
+
+
+def test_this_machine_stands_in_until_there_are_nodes(backend, terminal, tmp_path):
+    config = tmp_path / 'client.toml'
+    config.write_text('[runtime]\nnvml_lib_path = "%s"\n' % LIBRARY)
+    stand_in = backend([])
+    t = terminal(['-i', '0.1'], CLUSTAT_CONFIG=config, FAKE_NVML_SCENARIO=scenario(tmp_path / 's.json'))
+    t.wait_for(rb"NVIDIA Test 2.*clustat-backend knows no node; this machine's own GPUs are shown")
+    t.resize(4, 100)
+    t.wait_for(rb'\.\.\. 2 more lines \(terminal height\)')
+    t.resize(30, 100)
+    stand_in.nodes = [Node('gpu1'), Node('gpu2')]
+    t.wait_for(rb'gpu1.*gpu2')
+    assert not any('Test' in line.replace('NVIDIA Test |', '') or 'knows no node' in line for line in screen(t)[:4])
+    stand_in.nodes = []
+    t.wait_for(rb'NVIDIA Test 2.*knows no node', len(t.output))
+    leave(t)
+
+
+def test_certain_nodes_are_waited_for(backend, terminal):
+    stand_in = backend([])
+    t = terminal(['-i', '0.1', '-n', 'gpu1'])
+    t.wait_for(rb'no node is known')
+    stand_in.nodes = [Node('gpu1'), Node('gpu2')]
+    t.wait_for(rb'gpu1.*not shown: 1 node')
     leave(t)
 
 

@@ -32,6 +32,8 @@ static void every_reason_has_its_part(void **state)
                "not shown: 1 node (-n pu, not an exact match)");
     check_line((struct footer){.known = 4, .matched = 4, .emptied = 3, .users = "a,b"},
                "not shown: 3 nodes without a process of a,b");
+    check_line((struct footer){.known = 4, .matched = 4, .silent = 2},
+               "not shown: 2 nodes without values (--no-header)");
     check_line((struct footer){.known = 4, .matched = 4, .left_out = 1},
                "not shown: 1 node (connecting.max_connections is reached)");
     check_line((struct footer){.known = 4, .matched = 4, .is_warming = true},
@@ -92,6 +94,18 @@ static void a_cut_inside_a_node_counts_its_lines_too(void **state)
     check_cut(2, "a\n... 2 more lines, 2 more nodes (terminal height)\n");
 }
 
+static void a_table_without_nodes_counts_lines(void **state)
+{
+    struct buffer out = BUFFER_EMPTY;
+
+    (void)state;
+    buffer_put_string(&out, "a\nb\nc\n");
+    footer_cut_nodes(&out, NULL, 0, 2);
+    buffer_put_char(&out, '\0');
+    assert_string_equal(out.bytes, "a\n... 2 more lines (terminal height)\n");
+    buffer_deinit(&out);
+}
+
 static void an_empty_table_stays_empty(void **state)
 {
     struct buffer out = BUFFER_EMPTY;
@@ -111,6 +125,7 @@ int main(void)
         cmocka_unit_test(a_table_that_fits_is_not_cut),
         cmocka_unit_test(a_cut_between_nodes_counts_nodes),
         cmocka_unit_test(a_cut_inside_a_node_counts_its_lines_too),
+        cmocka_unit_test(a_table_without_nodes_counts_lines),
         cmocka_unit_test(an_empty_table_stays_empty),
     };
 
