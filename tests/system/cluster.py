@@ -194,9 +194,15 @@ class Questions:
     def ask(self):
         time.sleep(max(0, self.backend.asked + self.PACE_S - time.monotonic()))
         self.backend.asked = asked = time.monotonic()
-        self.socket.sendall(b'QUERY\n')
-        line = self.answers.readline()
+        try:
+            self.socket.sendall(b'QUERY\n')
+            line = self.answers.readline()
+        except OSError as error:
+            line = str(error).encode()
         answered = time.monotonic()
+        ended = self.backend.process.poll()
+        assert line and ended is None, 'no answer (%r); %s has %s: %s' % (
+            line, self.backend.name, 'ended with %s' % ended if ended is not None else 'not ended', self.backend.log())
         assert line.startswith(b'{'), line[:500]
         return View(json.loads(line), asked, answered)
 

@@ -54,6 +54,8 @@ def test_inventory(lab, tmp_path, first, discovery, protocol):
         last = max(program.started for program in cluster.programs)
         took = cluster.wait_right(backend, seconds=1.0, since=last, rows=3)
         print('inventory right after %.3f s' % took)
+        shown = cluster.compare(backend.shown())
+        assert not shown, 'as clustat has it: %s' % shown
 
         # A goodbye.
         since = time.monotonic()
