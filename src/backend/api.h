@@ -14,9 +14,11 @@
 #define API_CONNECTIONS_REFUSED  288u   /* beyond: closed at once */
 #define API_REQUESTS_PER_SECOND  4000.0 /* per user; 64 watches at 50 ms need 1,280 */
 #define API_REQUESTS_BURST       8000.0
-#define API_TEXT_PER_SECOND      200.0 /* the same of lines, whose answers are rendered here; one counts ... */
+#define API_TEXT_PER_SECOND      200.0 /* the same of lines, whose answers are rendered here */
 #define API_TEXT_BURST           400.0
-#define API_TEXT_NODES           64u         /* ... once for every so many nodes */
+#define API_TEXT_WEIGHT_MAX      200u  /* a line counts several times: */
+#define API_QUERY_NODES          8u    /* QUERY once more for so many nodes: about 1 ms of rendering each */
+#define API_LIST_NODES           1024u /* other lines */
 #define API_QUEUE_MAX_BYTES      (64u << 20) /* waiting to be read by one connection */
 #define API_QUEUES_MAX_BYTES     (512u << 20)
 #define API_LINES_MAX_BYTES      (128u << 10) /* text lines that wait for the answer to an earlier one */

@@ -1,11 +1,11 @@
 /* The local API for people and scripts: lines of text. */
 #include "backend/api_internal.h"
 
+#include "backend/query_line.h"
 #include "core/cleanup.h"
 #include "core/utf8.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -36,68 +36,7 @@ static void send_buffer(struct connection *connection, const struct buffer *out)
 
 /* ---- QUERY ---- */
 
-/* What a QUERY's object asks for. Texts are borrowed from the object. */
-struct query_json {
-    struct text filter;
-    uint32_t uids[MESSAGE_USERS_MAX];
-    uint16_t uid_count;
-    unsigned flags;
-};
-
-static const char *take_users(const json_t *list, struct query_json *query)
-{
-    if (!json_is_array(list) || json_array_size(list) > MESSAGE_USERS_MAX)
-        return "users must be a list of at most 1024 user ids";
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *uid = json_array_get(list, i);
-
-        if (!json_is_integer(uid) || json_integer_value(uid) < 0 || json_integer_value(uid) > UINT32_MAX)
-            return "users must be user ids (numbers): see id -u NAME";
-        query->uids[query->uid_count++] = (uint32_t)json_integer_value(uid);
-    }
-    return NULL;
-}
-
-/* Returns NULL, or what is wrong with a member. */
-static const char *take_member(const char *key, const json_t *value, struct query_json *query)
-{
-    if (strcmp(key, "filter") == 0) {
-        if (!json_is_string(value))
-            return "filter must be a text, as behind clustat -n";
-        query->filter = (struct text){json_string_value(value), json_string_length(value)};
-        return NULL;
-    }
-    if (strcmp(key, "users") == 0)
-        return take_users(value, query);
-    if (strcmp(key, "wait") == 0) {
-        if (!json_is_boolean(value))
-            return "wait must be true or false";
-        if (json_is_false(value))
-            query->flags |= VIEW_NO_WAIT;
-        return NULL;
-    }
-    return "allowed are filter, users and wait";
-}
-
-/* Returns NULL, or what is wrong. */
-static const char *take_object(json_t *object, struct query_json *query)
-{
-    const char *key;
-    json_t *value;
-
-    if (!json_is_object(object))
-        return "QUERY takes an object, as in QUERY {\"filter\": \"gpu[01-08]\"}";
-    json_object_foreach(object, key, value)
-    {
-        const char *problem = take_member(key, value, query);
-
-        if (problem)
-            return problem;
-    }
-    return NULL;
-}
-
-static void put_question(struct connection *connection, const struct query_json *query)
+static void put_question(struct connection *connection, const struct query_line *query)
 {
     struct api *api = connection->api;
     struct instant now = clock_now();
@@ -123,26 +62,18 @@ static void put_question(struct connection *connection, const struct query_json 
 
 static void take_query(struct connection *connection, struct text operand)
 {
-    struct query_json query = {.filter = TEXT_ABSENT};
-    json_error_t error;
-    json_t *object;
-    const char *problem;
+    _cleanup_(buffer_deinit) struct buffer why = BUFFER_EMPTY;
+    struct query_line query;
+    int r = query_line_parse(operand, &query, &why);
 
-    if (!operand.len) {
+    if (r == -ENOMEM) {
+        api_text_error(connection, "the backend is out of memory");
+    } else if (r < 0) {
+        api_text_error(connection, "%.*s", (int)why.len, buffer_text(&why).bytes);
+    } else {
         put_question(connection, &query);
-        return;
+        query_line_deinit(&query);
     }
-    object = json_loadb(operand.bytes, operand.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!object) {
-        api_text_error(connection, "QUERY, character %d: %s", error.position, error.text);
-        return;
-    }
-    problem = take_object(object, &query);
-    if (problem)
-        api_text_error(connection, "%s", problem);
-    else
-        put_question(connection, &query);
-    json_decref(object);
 }
 
 /* ---- the other words ---- */
@@ -192,19 +123,29 @@ static void take_forget(struct connection *connection, struct text filter)
     }
 }
 
+/* The line's share of what a user may ask for. All nodes in JSON are the most that can be asked. */
+static size_t weight_of(const struct connection *connection, struct text word)
+{
+    const struct api_events *events = &connection->api->events;
+    size_t nodes = events->on_count(events->userdata);
+    size_t weight = 1 + nodes / (text_equal_string(word, "QUERY") ? API_QUERY_NODES : API_LIST_NODES);
+
+    return weight < API_TEXT_WEIGHT_MAX ? weight : API_TEXT_WEIGHT_MAX;
+}
+
 static void take(struct connection *connection, struct text line)
 {
     struct api *api = connection->api;
-    size_t weight = 1 + api->events.on_count(api->events.userdata) / API_TEXT_NODES;
     const char *blank = memchr(line.bytes, ' ', line.len);
     size_t word_len = blank ? (size_t)(blank - line.bytes) : line.len;
     struct text word = {line.bytes, word_len}, operand = {"", 0};
 
     if (blank)
         operand = (struct text){blank + 1, line.len - word_len - 1};
-    if (!api_take_request(connection, api->texts, weight, clock_now()))
-        api_text_error(connection, "more than %.0f lines a second (of %u nodes each)", API_TEXT_PER_SECOND,
-                       API_TEXT_NODES);
+    if (!api_take_request(connection, api->texts, weight_of(connection, word), clock_now()))
+        api_text_error(connection,
+                       "too many lines: allowed are %.0f a second, less where there are many nodes",
+                       API_TEXT_PER_SECOND);
     else if (text_equal_string(word, "QUERY"))
         take_query(connection, operand);
     else if (text_equal_string(word, "LIST") && !operand.len)

@@ -25,7 +25,7 @@ static uint64_t next_random(void *userdata)
 static struct node_clock clock_of(const struct backend *backend)
 {
     return (struct node_clock){clock_now(), clock_wall_us(),
-                               backend->started.config.connecting.connection_idle_timeout_ns};
+                               backend->settings->config.connecting.connection_idle_timeout_ns};
 }
 
 /* ---- what the cluster says ---- */
@@ -85,7 +85,7 @@ static void on_candidate_done(void *userdata, unsigned candidate)
 
 /* ---- what users want ---- */
 
-static void set_discovery_times(struct backend *backend)
+void backend_set_discovery_times(struct backend *backend)
 {
     struct questions_discovery discovery = {
         .wait_until = instant_add_ns(discovery_began(backend->discovery),
@@ -107,7 +107,7 @@ static void on_asked(void *userdata, struct instant now)
     backend->is_resting = false;
     log_info("somebody asks again: sessions are opened");
     cluster_wake(backend->cluster, now);
-    set_discovery_times(backend);
+    backend_set_discovery_times(backend);
 }
 
 static void on_facts(void *userdata, struct instant now, struct answer_facts *ret_facts)
@@ -444,7 +444,7 @@ static int open_sources(struct backend *backend)
     known_file_recall(backend->known, &clock);
     r = static_nodes_set(backend->statics, clock.now, backend->started.statics,
                          backend->started.static_count);
-    set_discovery_times(backend);
+    backend_set_discovery_times(backend);
     return r;
 }
 

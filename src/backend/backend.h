@@ -62,6 +62,9 @@ void backend_run(struct backend *backend);
 /* Says goodbye, removes the socket, frees. False: a thread hangs in the name service; leave by _exit(2). */
 bool backend_close(struct backend *backend);
 
+/* Tells the questions how discovery goes; after its times, or what is known, have changed. */
+void backend_set_discovery_times(struct backend *backend);
+
 /* ---- backend_reload.c ---- */
 
 /* SIGHUP. */

@@ -33,7 +33,10 @@ static void take_over(struct backend *backend, struct settings *take_fresh)
     times = (struct questions_times){.cache_ttl_ns = config->services.cache_ttl_ns,
                                      .deadline_ns = config->services.node_deadline_ns};
     questions_set_times(backend->questions, &times);
-    cluster_set_deadline(backend->cluster, times.deadline_ns);
+    cluster_set_times(backend->cluster, times.deadline_ns, config->connecting.heartbeat_interval_ns,
+                      config->connecting.connection_idle_timeout_ns);
+    transport_set_idle_timeout(backend->transport, config->connecting.connection_idle_timeout_ns);
+    backend_set_discovery_times(backend);
     cluster_set_keys(backend->cluster, now, &backend->reloaded.keys);
     discovery_set_keys(backend->discovery, &backend->reloaded.keys);
     discovery_set_allow(backend->discovery, backend->reloaded.has_allow ? &backend->reloaded.allow : NULL);

@@ -25,7 +25,7 @@ static void put_nodes(struct backend *backend, struct json_writer *json)
 
     for (size_t i = 0; i < cluster_count(backend->cluster); i++)
         counts[liveness_state(&rows[i]->liveness, now,
-                              backend->started.config.connecting.connection_idle_timeout_ns)
+                              backend->settings->config.connecting.connection_idle_timeout_ns)
                    .state]++;
     begin(json, "nodes");
     put_number(json, "known", cluster_count(backend->cluster));

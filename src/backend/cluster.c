@@ -108,9 +108,13 @@ void cluster_set_keys(struct cluster *cluster, struct instant now, const struct 
     client_set_keys(cluster->clients, now, keys);
 }
 
-void cluster_set_deadline(struct cluster *cluster, int64_t deadline_ns)
+void cluster_set_times(struct cluster *cluster, int64_t deadline_ns, int64_t heartbeat_ns,
+                       int64_t idle_timeout_ns)
 {
     cluster->options.deadline_ns = deadline_ns;
+    cluster->options.heartbeat_ns = heartbeat_ns;
+    cluster->options.idle_timeout_ns = idle_timeout_ns;
+    client_set_times(cluster->clients, heartbeat_ns, idle_timeout_ns);
 }
 
 /* ---- rows ---- */

@@ -66,7 +66,8 @@ void cluster_sweep(struct cluster *cluster, const struct node_clock *clock);
 
 /* SIGHUP. */
 void cluster_set_keys(struct cluster *cluster, struct instant now, const struct seal_keys *keys);
-void cluster_set_deadline(struct cluster *cluster, int64_t deadline_ns);
+void cluster_set_times(struct cluster *cluster, int64_t deadline_ns, int64_t heartbeat_ns,
+                       int64_t idle_timeout_ns);
 
 /* What came from the network; returns what became of it. */
 enum client_input cluster_datagram(struct cluster *cluster, struct instant now, const struct peer *from,

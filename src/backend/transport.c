@@ -54,7 +54,7 @@ int transport_open(uv_loop_t *loop, bool tcp, uint64_t seed, int64_t idle_timeou
     transport->loop = loop;
     transport->tcp = tcp;
     transport->seed = seed;
-    transport->idle_ms = (unsigned)(idle_timeout_ns / NS_PER_MS);
+    transport_set_idle_timeout(transport, idle_timeout_ns);
     if (!tcp)
         r = net_udp_open(loop, &options, &events, &transport->udp);
     if (r < 0) {
@@ -68,6 +68,11 @@ int transport_open(uv_loop_t *loop, bool tcp, uint64_t seed, int64_t idle_timeou
 void transport_set_cluster(struct transport *transport, struct cluster *cluster)
 {
     transport->cluster = cluster;
+}
+
+void transport_set_idle_timeout(struct transport *transport, int64_t idle_timeout_ns)
+{
+    transport->idle_ms = (unsigned)(idle_timeout_ns / NS_PER_MS);
 }
 
 size_t transport_receive_buffer(const struct transport *transport)

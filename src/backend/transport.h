@@ -20,6 +20,9 @@ void transport_set_cluster(struct transport *transport, struct cluster *cluster)
 /* Bytes of SO_RCVBUF as granted (a default's where there is no UDP socket). */
 size_t transport_receive_buffer(const struct transport *transport);
 
+/* SIGHUP: of connections from now on. */
+void transport_set_idle_timeout(struct transport *transport, int64_t idle_timeout_ns);
+
 /* For struct cluster_events. */
 void transport_send(struct transport *transport, struct endpoint *endpoint, const uint8_t *bytes, size_t len);
 void transport_connect(struct transport *transport, struct endpoint *endpoint);

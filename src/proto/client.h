@@ -119,6 +119,9 @@ void client_set_tick(struct client_set *set, struct instant now);
  */
 void client_set_keys(struct client_set *set, struct instant now, const struct seal_keys *keys);
 
+/* Other times (SIGHUP), of sessions that begin from now on. */
+void client_set_times(struct client_set *set, int64_t heartbeat_ns, int64_t idle_timeout_ns);
+
 /* SO_RXQ_OVFL: the kernel has dropped answers for want of room. */
 void client_set_overflowed(struct client_set *set, struct instant now);
 

@@ -77,6 +77,12 @@ void client_set_keys(struct client_set *set, struct instant now, const struct se
     client_leave(set, now);
 }
 
+void client_set_times(struct client_set *set, int64_t heartbeat_ns, int64_t idle_timeout_ns)
+{
+    set->options.heartbeat_ns = heartbeat_ns;
+    set->options.idle_timeout_ns = idle_timeout_ns;
+}
+
 const struct client_counters *client_set_counters(const struct client_set *set)
 {
     return &set->counters;

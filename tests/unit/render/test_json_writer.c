@@ -54,6 +54,28 @@ static void layout(void **state)
                  "}\n");
 }
 
+static void one_line(void **state)
+{
+    struct buffer out = BUFFER_EMPTY;
+    struct json_writer json = json_writer_new(&out, JSON_BAD_REPLACED);
+
+    (void)state;
+    json.one_line = true;
+    json_begin_object(&json);
+    json_key(&json, "a");
+    json_begin_list(&json);
+    json_signed(&json, 1);
+    json_text(&json, TEXT_LITERAL("two\nlines"));
+    json_begin_object(&json);
+    json_end_object(&json);
+    json_end_list(&json);
+    json_key(&json, "b");
+    json_put_null(&json);
+    json_end_object(&json);
+    json_finish(&json);
+    expect(&out, "{\"a\": [1, \"two\\nlines\", {}], \"b\": null}\n");
+}
+
 static void expect_text(struct text text, enum json_bad_bytes bad_bytes, const char *expected)
 {
     struct buffer out = BUFFER_EMPTY;
@@ -90,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout),
+        cmocka_unit_test(one_line),
         cmocka_unit_test(texts),
         cmocka_unit_test(bad_bytes),
     };
