@@ -175,7 +175,7 @@ class ApiError(Exception):
 
 class Backend:
     def __init__(self, folder, config=None, group_port=None, static=(), env=None, start=True, name='backend',
-                 wait=True):
+                 wait=True, prefix=()):
         self.folder = pathlib.Path(folder)
         self.config = self.folder / (name + '.toml')
         self.socket = self.folder / (name + '.sock')
@@ -188,6 +188,7 @@ class Backend:
                             if not k.startswith(('CLUSTAT_', 'NOTIFY_', 'WATCHDOG_', 'XDG_'))
                             and k != 'JOURNAL_STREAM'}
         self.environment.update(env or {})
+        self.prefix = list(prefix)
         self.process = None
         self.write_config(config)
         if start:
@@ -205,7 +206,7 @@ class Backend:
 
     def start(self, wait=True):
         self.log_file = open(self.log_path, 'ab')
-        self.process = subprocess.Popen([str(BACKEND), '--config', str(self.config)], env=self.environment,
+        self.process = subprocess.Popen([*self.prefix, str(BACKEND), '--config', str(self.config)], env=self.environment,
                                         stderr=self.log_file, stdin=subprocess.DEVNULL, cwd=str(self.folder))
         if wait:
             wait_until(self.is_listening, 10, 'the socket')

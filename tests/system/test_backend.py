@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -143,6 +144,23 @@ def test_unwritable_state_costs_a_line(tmp_path, group):
     with server(tmp_path, 'gpu1', group), Backend(tmp_path, group_port=group) as backend:
         assert names_of(backend.ask()) == ['gpu1']
         assert 'known nodes are not kept' in backend.log()
+        assert backend.stop()[0] == 0
+
+
+def test_full_disk_is_survived(tmp_path, group):
+    state = tmp_path / 'backend-state'
+    state.mkdir()
+    mount = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
+             'mount -t tmpfs -o size=4k none "$0" && head -c 4096 /dev/zero >"$0/filler" && exec "$@"', str(state)]
+    probe = subprocess.run(mount + ['true'], capture_output=True, text=True)
+    if probe.returncode:
+        pytest.skip('no mount in a user namespace: ' + probe.stderr.strip())
+    with server(tmp_path, 'gpu1', group), Backend(tmp_path, group_port=group, prefix=mount) as backend:
+        assert names_of(backend.ask()) == ['gpu1']
+        backend.wait_log('known-nodes.json cannot be written: No space left on device')
+        time.sleep(0.7)
+        assert names_of(backend.ask()) == ['gpu1']
+        assert backend.log().count('cannot be written') == 1
         assert backend.stop()[0] == 0
 
 
