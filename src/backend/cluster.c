@@ -10,11 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-static void *allocate(size_t count, size_t size)
-{
-    return calloc(count, size);
-}
-
 int cluster_new(const struct cluster_options *options, const struct cluster_events *events,
                 struct cluster **ret_cluster)
 {
@@ -40,9 +35,9 @@ int cluster_new(const struct cluster_options *options, const struct cluster_even
     if (cluster->endpoint_max > CLIENT_SET_MAX)
         cluster->endpoint_max = CLIENT_SET_MAX;
     set_options.clients_max = cluster->endpoint_max;
-    cluster->nodes = allocate(options->nodes_max, sizeof(struct node *));
-    cluster->order = allocate(options->nodes_max, sizeof(struct node *));
-    cluster->left_out = allocate(LEFT_OUT_MAX, sizeof(struct left_out));
+    cluster->nodes = calloc(options->nodes_max, sizeof(struct node *));
+    cluster->order = calloc(options->nodes_max, sizeof(struct node *));
+    cluster->left_out = calloc(LEFT_OUT_MAX, sizeof(struct left_out));
     r = cluster->nodes && cluster->order && cluster->left_out ? 0 : -ENOMEM;
     if (r == 0)
         r = client_set_new(&set_options, &client_events, &cluster->clients);

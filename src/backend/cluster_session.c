@@ -205,7 +205,6 @@ static void handle_reply(void *userdata, struct client *client, const struct cli
     }
     node->unreadable = r == -EBADMSG;
     node->has_answer = true;
-    node->replied_at = cluster->now;
     if (r == PICTURE_TAKEN) {
         if (!node->liveness.answered)
             cluster->events.on_changed(cluster->events.userdata);

@@ -1,6 +1,6 @@
 /*
  * The known-nodes file: which nodes there are, so that after a restart they are asked at once and one that is
- * down is shown as down. docs/known-nodes.md describes it. It is a help, never a need: a file that is damaged
+ * down is shown as down. docs/backend.md describes it. It is a help, never a need: a file that is damaged
  * or from a newer version is set aside, one that cannot be written costs a line in the log.
  */
 #ifndef BACKEND_KNOWN_NODES_H

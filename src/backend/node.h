@@ -32,17 +32,16 @@ struct node {
     struct endpoint *endpoints; /* all of the node, linked by node_next */
     struct liveness liveness;
     struct picture picture;
-    bool unreadable;           /* its last reply could not be read */
-    bool asked_once;           /* and that question is over: a node has one chance to make an answer wait */
-    bool has_asked;            /* asked_at means something */
-    bool has_answer;           /* the question of asked_at was answered */
-    struct instant asked_at;   /* last */
-    struct instant deadline;   /* of that question */
-    uint32_t interval_us;      /* and who asks how often */
-    struct instant replied_at; /* last, to drop pictures that nobody asked for longest */
-    enum node_state told;      /* state as the log knows it */
-    char why_unresolved[64];   /* of a placeholder: what the name service said; else "" */
-    const struct node *twin;   /* another live instance of this identity; NULL: none */
+    bool unreadable;         /* its last reply could not be read */
+    bool asked_once;         /* and that question is over: a node has one chance to make an answer wait */
+    bool has_asked;          /* asked_at means something */
+    bool has_answer;         /* the question of asked_at was answered */
+    struct instant asked_at; /* last */
+    struct instant deadline; /* of that question */
+    uint32_t interval_us;    /* and who asks how often */
+    enum node_state told;    /* state as the log knows it */
+    char why_unresolved[64]; /* of a placeholder: what the name service said; else "" */
+    const struct node *twin; /* another live instance of this identity; NULL: none */
 };
 
 /* The connection id of an identity: the first 10 hex digits, "-2" and so on behind it for later ranks. */

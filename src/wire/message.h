@@ -159,7 +159,7 @@ bool message_bloom_has(const struct message_probe *probe, const uint8_t identity
 /* ---- local API ---- */
 
 enum view_query_flag {
-    VIEW_NO_SNAPSHOTS = 1 << 0, /* only the nodes' lines, as `clustat nodes` wants them */
+    VIEW_NO_SNAPSHOTS = 1 << 0, /* the nodes alone, without devices, as `clustat nodes` wants them */
     VIEW_NO_WAIT = 1 << 1,      /* do not wait for discovery while no node is known */
 };
 
