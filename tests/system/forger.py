@@ -72,7 +72,9 @@ def capture(seconds, path):
             ports = struct.unpack('>HH', data[at:at + 4])
             length = struct.unpack('>H', data[at + 4:at + 6])[0]
             seen.append([source, ports[0], target, ports[1], data[at + 8:at + length].hex()])
-    pathlib.Path(path).write_text(json.dumps(seen))
+    whole = pathlib.Path(path + '.part')
+    whole.write_text(json.dumps(seen))
+    whole.rename(path)
 
 
 def replay(path):
